@@ -1,0 +1,1 @@
+"""Report in, verdicts out. Arithmetic only: never reads, never writes, never draws."""

@@ -1,0 +1,1 @@
+"""Arguments in, text and exit code out. The only place that prints and exits."""

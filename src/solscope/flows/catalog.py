@@ -1,0 +1,51 @@
+"""The only list of verbs. The command line and, later, the MCP server are made from it.
+
+Kept free of imports so that ``solscope --help`` costs nothing: request types and functions are
+named as ``module:attribute`` and loaded when a verb is called.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+READS = "reads"
+WRITES_FILES = "writes files"
+TOUCHES_CLUSTER = "touches cluster"
+PUBLISHES = "publishes"
+
+
+class Verb:
+    """One verb: its name, a line of help, its effect, its request type and its function.
+
+    ``effect`` decides confirmation and MCP hints; verbs that touch a cluster or publish default
+    to a dry run.
+    """
+
+    __slots__ = ("effect", "name", "request", "run", "summary")
+
+    def __init__(self, name: str, summary: str, effect: str, request: str, run: str) -> None:
+        self.name = name
+        self.summary = summary
+        self.effect = effect
+        self.request = request
+        self.run = run
+
+
+VERBS: Final = (
+    Verb(
+        "read",
+        "Say what each file is and what it holds.",
+        READS,
+        "solscope.flows.read:ReadRequest",
+        "solscope.flows.read:run",
+    ),
+    Verb(
+        "analyze",
+        "Say what binds each kernel and how far it stands from the speed of light.",
+        READS,
+        "solscope.flows.analyze:AnalyzeRequest",
+        "solscope.flows.analyze:run",
+    ),
+)

@@ -1,0 +1,1 @@
+"""The nouns that every wing speaks. Never reads, never writes, never judges."""

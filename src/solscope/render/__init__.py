@@ -1,0 +1,1 @@
+"""Analysis in, page out. Formats numbers once; never judges."""

@@ -1,0 +1,1 @@
+"""Bytes in, Report out. Never computes a metric, never asks a cluster."""
