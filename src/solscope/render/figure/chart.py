@@ -27,7 +27,7 @@ def chart(scene: Scene) -> alt.LayerChart:
         *_labels(scene),
         *_notes(scene),
     ]
-    return (
+    layered: alt.LayerChart = (
         alt.layer(*layers)
         .properties(
             width=WIDTH,
@@ -41,6 +41,7 @@ def chart(scene: Scene) -> alt.LayerChart:
         )
         .resolve_scale(strokeDash="independent")
     )
+    return layered
 
 
 def _data(values: Iterable[dict[str, Any]]) -> alt.InlineData:
@@ -111,7 +112,7 @@ def _roofs(scene: Scene) -> alt.Chart:
         for x, y in zip(line.x, line.y, strict=True)
     ]
     kinds = [kind for kind in (PROFILE, SHEET) if any(r["clock"] == kind for r in rows)]
-    return (
+    roofs: alt.Chart = (
         alt.Chart(_data(rows))
         .mark_line(style="roof", clip=False)
         .encode(
@@ -131,6 +132,7 @@ def _roofs(scene: Scene) -> alt.Chart:
             ],
         )
     )
+    return roofs
 
 
 def _roof_labels(scene: Scene) -> Iterable[alt.Chart]:
@@ -238,7 +240,7 @@ def _marker_layer(
 ) -> alt.Chart:
     domain = [style.label for style in styles]
     legend = alt.Legend(orient="top", direction="horizontal", symbolSize=110, values=domain)
-    return (
+    layer: alt.Chart = (
         alt.Chart(_data(rows))
         .mark_point(style="hollow" if is_hollow else "kernel", filled=not is_hollow, clip=False)
         .encode(
@@ -260,6 +262,7 @@ def _marker_layer(
             tooltip=list(tooltip),
         )
     )
+    return layer
 
 
 def _labels(scene: Scene) -> Iterable[alt.Chart]:

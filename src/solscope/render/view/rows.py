@@ -41,6 +41,7 @@ class Speed:
     peak: str = ""
     ceiling: str = ""
     clock: str = ""
+    at: str = ""
     over: str = ""
 
     @property
@@ -119,8 +120,8 @@ def row(verdict: KernelVerdict, rank: int) -> Row:
     totals, point = verdict.totals, verdict.point
     device = totals.device
     sm_clock = totals.peaks.sm_clock_hz
-    profiled = tuple(speed(s, device, sm_clock) for s in _by_value(point.profiled))
-    sheet = tuple(speed(s, device, sm_clock) for s in _by_value(point.datasheet))
+    profiled = tuple(speed(s, device, sm_clock, at="profile") for s in _by_value(point.profiled))
+    sheet = tuple(speed(s, device, sm_clock, at="data sheet") for s in _by_value(point.datasheet))
     return Row(
         rank=rank,
         report=totals.key.report,
@@ -248,7 +249,7 @@ def _dram_rate(verdict: KernelVerdict) -> Cell:
     return Cell(text=ABSENT)
 
 
-def speed(standing: Standing, device: Device, sm_clock_hz: float | None) -> Speed:
+def speed(standing: Standing, device: Device, sm_clock_hz: float | None, *, at: str = "") -> Speed:
     """Word one standing, with the reason where it passes 100 %."""
     unit = f"{bounds.unit(standing.resource)}/s"
     return Speed(
@@ -259,6 +260,7 @@ def speed(standing: Standing, device: Device, sm_clock_hz: float | None) -> Spee
         peak="" if standing.resource == "l2" else numbers.amount(standing.peak, unit),
         ceiling=clean(standing.ceiling),
         clock=numbers.clock(standing.clock_hz) if standing.clock_hz is not None else "",
+        at=at,
         over=over_reason(standing, device, sm_clock_hz) if standing.value > _OVER else "",
     )
 
