@@ -13,6 +13,7 @@ from solscope.model.verdict import Analysis
 from solscope.render import figure
 from solscope.render.figure.panels import panels
 from solscope.render.view import page as view
+from solscope.render.view.numbers import ABSENT
 from solscope.render.view.page import Page
 from solscope.render.view.rows import Row, Speed
 from solscope.render.view.selection import grouped_absences
@@ -118,7 +119,7 @@ def _line(row: Row) -> dict[str, Any]:
 
 
 def _launches(row: Row) -> str:
-    return "" if row.launches.raw == 1 else f"{row.launches} launches"
+    return "" if row.launches.raw == 1 else row.launches_text
 
 
 def _detail(row: Row) -> dict[str, Any]:
@@ -132,7 +133,7 @@ def _detail(row: Row) -> dict[str, Any]:
         "bound": row.bound_label,
         "share": row.share.text,
         "what": " · ".join(what),
-        "time": f"{row.launches} launches, {row.time}{spread}, {row.device}",
+        "time": f"{row.launches_text}, {row.time}{spread}, {row.device}",
         "grounds": [*row.grounds, f"At the roof: {row.at_roof}"],
         "standings": [_standing(s) for s in row.standings],
         "stalls": [{"reason": s.reason, "text": s.text, "share": s.share} for s in row.stalls],
@@ -141,7 +142,8 @@ def _detail(row: Row) -> dict[str, Any]:
             ("intensity", row.intensity.text),
             ("rate", row.flop_rate.text),
             ("DRAM", row.dram_rate.text),
-            *row.facts,
+            # What is absent stands in the list of absences; a column of dashes says nothing.
+            *(fact for fact in row.facts if ABSENT not in fact[1]),
         ],
         "absences": [
             {"field": a.field, "reason": a.reason, "remedy": a.remedy or ""} for a in row.absences

@@ -186,7 +186,7 @@ def _hover(row: Row) -> dict[str, Any]:
     return {
         "kernel": row.name,
         "full name": row.name_full,
-        "launch": f"{row.shape} · {row.launches} launches",
+        "launch": f"{row.shape} · {row.launches_text}",
         "time": f"{row.time} ({row.share})",
         "bound by": row.bound_label,
         "SoL, profile": f"{row.profiled.cell} {_of(row.profiled.basis)}".rstrip(),
