@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -83,7 +83,7 @@ def test_areas_grow_with_the_share_of_time(scene: Scene) -> None:
 
 def test_no_two_roof_labels_overlap(scene: Scene) -> None:
     spans = [(b.y - 6.5 * (b.lines + 1), b.y + 6.5 * (b.lines + 1)) for b in scene.roof_labels]
-    for (_, low), (high, _) in zip(spans, spans[1:], strict=False):
+    for (_, low), (high, _) in pairwise(spans):
         assert low <= high + 0.01
 
 

@@ -81,7 +81,7 @@ def test_every_kernel_has_a_row_and_a_detail(text: str) -> None:
 def test_table_heads_are_buttons_in_scoped_heads(text: str) -> None:
     outline = _Outline(text)
     assert all("scope" in attrs for attrs in outline.all("th"))
-    assert [a.get("aria-sort") for a in outline.all("th")][0] == "ascending"
+    assert next(a.get("aria-sort") for a in outline.all("th")) == "ascending"
 
 
 def test_unmeasured_cells_sort_last_and_have_reasons(text: str) -> None:
