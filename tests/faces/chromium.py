@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-TIMEOUT_S = 40.0
+TIMEOUT_S = 20.0
 _LAUNCH = (
     "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); "
     "os.execvp(sys.argv[3], sys.argv[3:])"
