@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 import pytest
+from tests import corpus
 
 import solscope
 from solscope.model.report import KernelLaunch, MetricValue
-from tests import corpus
 
 pytestmark = pytest.mark.corpus
 
@@ -107,6 +107,4 @@ def test_tool_version_and_device_are_the_manifests(record: dict[str, Any]) -> No
         assert report.provenance.tool_version is not None
         assert report.provenance.tool_version.startswith(version)
     assert [device.name for device in report.devices] == record["gpu"]
-    assert [
-        "{}.{}".format(*device.compute_capability) for device in report.devices
-    ] == record["cc"]
+    assert ["{}.{}".format(*device.compute_capability) for device in report.devices] == record["cc"]
