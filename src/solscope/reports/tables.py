@@ -103,25 +103,30 @@ def ceilings(overlay_path: str | None = None) -> CeilingSet:
     stays. Raises UsageError where the overlay does not exist, ReportError where it is not a
     ceilings file, naming the key.
     """
-    documents = [(PACKAGED_CEILINGS, _yaml(_packaged(PACKAGED_CEILINGS), PACKAGED_CEILINGS))]
-    if overlay_path is not None:
-        documents.append((overlay_path, _yaml(_overlay_bytes(overlay_path), overlay_path)))
-    chips: dict[str, Chip] = {}
-    category_map: dict[str, str] = {}
-    for where, document in documents:
-        identities = _mapping(document.get("chip_identity", {}), "chip_identity", where)
-        for key in dict.fromkeys([*document, *identities]):
-            if key in _RESERVED:
-                continue
+    base = _packaged_ceilings()
+    if overlay_path is None:
+        return base
+    return _laid_over(base, _yaml(_overlay_bytes(overlay_path), overlay_path), overlay_path)
+
+
+@lru_cache(maxsize=1)
+def _packaged_ceilings() -> CeilingSet:
+    document = _yaml(_packaged(PACKAGED_CEILINGS), PACKAGED_CEILINGS)
+    return _laid_over(CeilingSet(chips={}), document, PACKAGED_CEILINGS)
+
+
+def _laid_over(base: CeilingSet, document: Mapping[str, Any], where: str) -> CeilingSet:
+    chips = dict(base.chips)
+    identities = _mapping(document.get("chip_identity", {}), "chip_identity", where)
+    for key in dict.fromkeys([*document, *identities]):
+        if key not in _RESERVED:
             metrics = _mapping(document.get(key, {}), key, where)
             chips[key] = _chip(key, metrics, identities.get(key), chips.get(key), where)
-        category_map.update(
-            _mapping(document.get("category_ceiling_map", {}), "category_ceiling_map", where)
-        )
+    added = _mapping(document.get("category_ceiling_map", {}), "category_ceiling_map", where)
     return CeilingSet(
         chips=chips,
-        category_ceiling_map=category_map,
-        sources=tuple(where for where, _ in documents),
+        category_ceiling_map={**base.category_ceiling_map, **added},
+        sources=(*base.sources, where),
     )
 
 

@@ -176,16 +176,16 @@ def _device(
     """The device of a launch, by the attributes stored with the launch, else by the session."""
     get = metrics.get
     names = ("display_name", "compute_capability_major", "compute_capability_minor")
-    key: tuple[object, ...] = (*(get(_ATTRIBUTE + n) for n in names), get("launch__device_id"))
+    ordinal = _int(get("launch__device_id"))
+    if ordinal is None and len(devices) == 1:
+        (ordinal,) = devices  # a metric list need not hold the id; one device is that device
+    key: tuple[object, ...] = (*(get(_ATTRIBUTE + n) for n in names), ordinal)
     if key[0] is None and key[1] is None:
-        ordinal = _int(get("launch__device_id"))
         if ordinal is not None and ordinal in devices:
             return devices[ordinal]
         return next(iter(devices.values()), Device(name=None, compute_capability=None))
     if key not in known:
-        known[key] = _from_attributes(
-            lambda name: get(_ATTRIBUTE + name), ordinal=_int(get("launch__device_id"))
-        )
+        known[key] = _from_attributes(lambda name: get(_ATTRIBUTE + name), ordinal=ordinal)
     return known[key]
 
 

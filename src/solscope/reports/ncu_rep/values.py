@@ -40,7 +40,7 @@ class LazyMetrics:
         self._raw = raw
         self._strings = strings
         self._index: dict[str, tuple[bytes, int]] | None = None
-        self._valueless: list[str] = []
+        self._valueless: dict[str, bytes] = {}
         self._unresolved = 0
 
     def _positions(self) -> dict[str, tuple[bytes, int]]:
@@ -78,7 +78,7 @@ class LazyMetrics:
             return
         name = self._strings.names[metric.name_id]
         if value_of(metric.value) is None:
-            self._valueless.append(name)
+            self._valueless[name] = raw
         else:
             index[name] = (raw, -1)
 
@@ -125,17 +125,8 @@ class LazyMetrics:
         place = self._positions().get(name)
         if place is not None:
             return _instances(_metric(place[0]))
-        if name not in self._valueless:
-            return ()
-        for raw in self._raw:
-            metric = _metric(raw)
-            if metric is not None and self._name(metric.name_id) == name:
-                return _instances(metric)
-        return ()
-
-    def _name(self, name_id: int) -> str | None:
-        names = self._strings.names
-        return names[name_id] if name_id < len(names) else None
+        raw = self._valueless.get(name)
+        return () if raw is None else _instances(_metric(raw))
 
 
 def _decode(raw: bytes, at: int) -> MetricValue | None:
