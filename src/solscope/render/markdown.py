@@ -133,6 +133,7 @@ def _kernels(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         yield f"### {row.rank}. {code(row.name)}"
         yield ""
+        yield f"- {row.shape}, {row.launches_text}, {code(row.file)}"
         for ground in row.grounds:
             yield f"- {row.bound_label}: {escape(ground)}"
         for name, speed in (("profile", row.profiled), ("data sheet", row.sheet)):

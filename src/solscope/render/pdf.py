@@ -21,15 +21,13 @@ from solscope.render.view.selection import grouped_absences
 MOST_DETAILED = 40
 """Kernels that get their own detail; the table holds all of them."""
 
-MOST_FIGURES = 12
-
 
 def document(analysis: Analysis, *, show_session: bool = False) -> bytes:
     """The PDF. Everything from a report enters as data, never as Typst markup."""
     import typst
 
     shown = view.page(analysis, show_session=show_session)
-    drawn = panels(analysis, shown)[:MOST_FIGURES]
+    drawn = figure.limited(panels(analysis, shown))
     with tempfile.TemporaryDirectory(prefix="solscope-pdf-") as folder:
         root = Path(folder)
         for index, panel in enumerate(drawn):
@@ -65,7 +63,7 @@ def _content(shown: Page, figures: int) -> dict[str, Any]:
             for s in shown.shares
         ],
         "reports": [_report(r) for r in shown.reports],
-        "rows": [_line(row) for row in shown.rows],
+        "rows": [_line(row, several=len(shown.reports) > 1) for row in shown.rows],
         "details": [_detail(row) for row in shown.rows[:MOST_DETAILED]],
         "undetailed": max(len(shown.rows) - MOST_DETAILED, 0),
         "over": list(shown.over),
@@ -98,11 +96,13 @@ def _report(report: view.ReportRow) -> dict[str, Any]:
     return {"file": report.file, "complete": report.complete, "facts": facts, "notes": notes}
 
 
-def _line(row: Row) -> dict[str, Any]:
+def _line(row: Row, *, several: bool) -> dict[str, Any]:
+    launches = "" if row.launches.raw == 1 else row.launches_text
+    where = f"{row.file} · {row.device}" if several else ""
     return {
         "rank": row.rank,
         "name": row.name,
-        "sub": " · ".join(p for p in (row.family, _launches(row)) if p),
+        "sub": " · ".join(p for p in (row.family, launches, where) if p),
         "colour": row.bound_style.colour,
         "bound": row.bound_label,
         "cells": [
@@ -118,10 +118,6 @@ def _line(row: Row) -> dict[str, Any]:
     }
 
 
-def _launches(row: Row) -> str:
-    return "" if row.launches.raw == 1 else row.launches_text
-
-
 def _detail(row: Row) -> dict[str, Any]:
     what = (row.role, row.family, row.category, row.dtype, row.shape)
     spread = f" ({row.spread})" if row.spread else ""
@@ -133,7 +129,7 @@ def _detail(row: Row) -> dict[str, Any]:
         "bound": row.bound_label,
         "share": row.share.text,
         "what": " · ".join(what),
-        "time": f"{row.launches_text}, {row.time}{spread}, {row.device}",
+        "time": f"{row.launches_text}, {row.time}{spread}, {row.device}, {row.file}",
         "grounds": [*row.grounds, f"At the roof: {row.at_roof}"],
         "standings": [_standing(s) for s in row.standings],
         "stalls": [{"reason": s.reason, "text": s.text, "share": s.share} for s in row.stalls],

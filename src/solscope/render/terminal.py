@@ -63,7 +63,7 @@ def table(
     )
     _print(console, _head(shown))
     console.print()
-    console.print(_table(rows, width))
+    console.print(_table(rows, width, several=len(shown.reports) > 1))
     console.print()
     _print(console, _foot(shown, rows))
     lines = out.getvalue().splitlines()
@@ -72,9 +72,10 @@ def table(
 
 def _head(shown: Page) -> Iterator[tuple[str, str]]:
     """(line, style) of what stands above the table."""
-    for report in shown.reports:
-        parts = (report.device, f"ceilings {report.chip}", report.tool, report.context)
-        yield f"{report.file}: " + " · ".join(part for part in parts if part), "bold"
+    for number, report in enumerate(shown.reports, start=1):
+        mark = f"[{number}] " if len(shown.reports) > 1 else ""
+        parts = (report.device, f"ceilings {report.chip_key}", report.tool, report.context)
+        yield f"{mark}{report.file}: " + " · ".join(part for part in parts if part), "bold"
         for issue in report.issues:
             where = f" ({issue.where})" if issue.where else ""
             yield f"  {issue.severity.value}: {issue.what}{where}", "yellow"
@@ -91,19 +92,22 @@ def _print(console: Console, lines: Iterable[tuple[str, str]]) -> None:
     from rich.text import Text
 
     for line, style in lines:
+        whole = line.replace(" %", "\u00a0%")  # a number and its unit stay on one line
         for part in textwrap.wrap(
-            line, console.width, subsequent_indent="    ", break_on_hyphens=False
+            whole, console.width, subsequent_indent="    ", break_on_hyphens=False
         ):
-            console.print(Text(part, style=style), soft_wrap=True)
+            console.print(Text(part.replace("\u00a0", " "), style=style), soft_wrap=True)
 
 
-def _table(rows: Sequence[Row], width: int) -> Table:
+def _table(rows: Sequence[Row], width: int, *, several: bool) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False, expand=False)
     columns = [column for column in _COLUMNS if width >= column[2]]
+    if several:
+        columns.insert(0, ("report", "in", 0))
     cells = [[_cell(row, column[0]) for column in columns] for row in rows]
     widths = [
         max([len(line[index]) for line in cells] + [len(p) for p in column[1].split("\n")])
@@ -126,6 +130,8 @@ def _cell(row: Row, name: str) -> Text:
     """A number without its unit, which the head of the column gives."""
     from rich.text import Text
 
+    if name == "report":
+        return Text(f"[{row.report + 1}]")
     if name == "bound":
         return Text(row.bound_label, style=row.bound_style.ansi)
     if name in {"profiled", "sheet"}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +17,20 @@ MOST_PANELS = 12
 
 def spec(analysis: Analysis, *, dark: bool = False) -> dict[str, Any]:
     """The Vega-Lite definition of the figure, all data inside."""
-    return of_panels(panels(analysis, page(analysis))[:MOST_PANELS], dark=dark)
+    return of_panels(limited(panels(analysis, page(analysis))), dark=dark)
+
+
+def limited(found: Sequence[Panel]) -> tuple[Panel, ...]:
+    """The first charts; the kernels of the others are listed below the last one."""
+    shown, left = found[:MOST_PANELS], found[MOST_PANELS:]
+    if not left:
+        return tuple(shown)
+    rows = [*shown[-1].elsewhere, *(row for p in left for row, _ in p.members)]
+    rows += [row for p in left for row in p.elsewhere]
+    return (
+        *shown[:-1],
+        dataclasses.replace(shown[-1], elsewhere=tuple(rows), is_last_of_more=True),
+    )
 
 
 def of_panels(drawn: Sequence[Panel], *, dark: bool = False) -> dict[str, Any]:
@@ -32,7 +46,7 @@ def of_panels(drawn: Sequence[Panel], *, dark: bool = False) -> dict[str, Any]:
     if len(charts) == 1:
         figure = charts[0]
     else:
-        figure = alt.vconcat(*charts, spacing=36).resolve_legend(
+        figure = alt.vconcat(*charts, spacing=36).resolve_scale(
             color="independent", shape="independent", strokeDash="independent"
         )
     definition: dict[str, Any] = figure.to_dict()

@@ -85,11 +85,11 @@ def plane(
     """Axes that hold every point, every ridge point and the highest roof."""
     xs = [x for x in (*intensities, *ridges) if x > 0]
     ys = [y for y in rates if y > 0]
-    x_low = decade_below(min([*xs, 0.1]) * 0.8)
-    x_high = decade_above(max([*xs, 50.0]) * 1.8)
+    x_low = decade_below(min([0.1, *(x * 0.8 for x in xs)]))
+    x_high = decade_above(max([100.0, *(x * 1.8 for x in xs)]))
     highest = max([*ys, top])
-    lowest = min([*ys, highest / 2e4])
-    return Plane(x_low=x_low, x_high=x_high, y_low=decade_below(lowest * 0.7), y_high=highest * 2.5)
+    y_low = decade_below(min([highest / 3e3, *(y * 0.6 for y in ys)]))
+    return Plane(x_low=x_low, x_high=x_high, y_low=y_low, y_high=highest * 2.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -56,6 +57,13 @@ class Panel:
     members: tuple[tuple[Row, KernelVerdict], ...]
     roofs: tuple[Roof, ...]
     has_integer_work: bool
+    elsewhere: tuple[Row, ...] = ()  # rows that no chart shows
+    is_last_of_more: bool = False  # whether charts were left out
+
+    @property
+    def has_points(self) -> bool:
+        """Whether any of its kernels can be placed."""
+        return any(kernel.point.flop_per_s for _row, kernel in self.members)
 
     def roof_of(self, kind: str) -> Roof | None:
         """The DRAM roof of one clock."""
@@ -67,7 +75,11 @@ _Key = tuple[str, str, str, str]
 
 
 def panels(analysis: Analysis, page: Page) -> tuple[Panel, ...]:
-    """The charts of an analysis, the one with the most time first."""
+    """The charts of an analysis, the one with the most time first.
+
+    Kernels that cannot be placed make no chart of their own: they are listed below the last
+    one. Where none can be placed, one chart shows the roofs alone and says so.
+    """
     groups: dict[_Key, list[_Member]] = {}
     for member in zip(page.rows, analysis.kernels, strict=True):
         groups.setdefault(_key(analysis, page, member), []).append(member)
@@ -77,7 +89,12 @@ def panels(analysis: Analysis, page: Page) -> tuple[Panel, ...]:
         for cluster in _by_clock(members)
     ]
     found.sort(key=lambda p: -sum(row.time.raw or 0.0 for row, _ in p.members))
-    return tuple(found)
+    drawn = [p for p in found if p.has_points] or found[:1]
+    shown = {row.rank for p in drawn for row, _ in p.members}
+    elsewhere = tuple(row for row in page.rows if row.rank not in shown)
+    if elsewhere:
+        drawn[-1] = dataclasses.replace(drawn[-1], elsewhere=elsewhere)
+    return tuple(drawn)
 
 
 def _key(analysis: Analysis, page: Page, member: _Member) -> _Key:

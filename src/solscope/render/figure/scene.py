@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,8 +29,9 @@ from solscope.render.view.rows import Row
 NAME_LENGTH = 30
 ROOF_TEXT = 42  # characters on a line of a roof's label
 MOST_NAMES = 16
+MOST_NOTED = 12
 _SHORT = {PROFILE: "profile", SHEET: "data sheet"}
-LEAST_RADIUS, MOST_RADIUS = 4.5, 19.0
+LEAST_RADIUS, MOST_RADIUS = 4.5, 17.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,10 +154,11 @@ def _plane(panel: Panel) -> Plane:
 
 
 def _lines(panel: Panel, on: Plane) -> Iterator[Line]:
+    anyone = max((r.peak for r in panel.roofs if not r.is_memory), default=on.y_high)
     for roof in panel.roofs:
         kindred = [r.peak for r in panel.roofs if not r.is_memory and r.kind == roof.kind]
         if roof.is_memory:
-            end = min(max(kindred, default=on.y_high) / roof.peak, on.x_high)
+            end = min(max(kindred, default=anyone) / roof.peak, on.x_high)
             begin = max(on.x_low, on.y_low / roof.peak)
             if begin < end:
                 yield Line(roof=roof, x=(begin, end), y=(begin * roof.peak, end * roof.peak))
@@ -177,15 +180,14 @@ def _roof_labels(panel: Panel, on: Plane) -> Iterator[RoofLabel]:
 
 def _wrapped(text: str) -> list[str]:
     """Lines broken after marks of a metric's name, so that it can be read and searched."""
-    lines: list[str] = []
-    for part in textwrap.wrap(text, ROOF_TEXT, break_long_words=False, break_on_hyphens=False):
-        while len(part) > ROOF_TEXT:
-            cut = max(part.rfind(mark, 0, ROOF_TEXT) for mark in "_.") + 1
-            cut = cut if cut > ROOF_TEXT // 3 else ROOF_TEXT
-            lines.append(part[:cut])
-            part = part[cut:]
-        lines.append(part)
-    return lines
+    lines = [""]
+    # A clock and its unit, or a range of clocks, stay together.
+    joined = re.sub(r"(?<=\d) (?=[A-Zt])|(?<=to) ", "\u00a0", text)
+    for piece in re.findall(r".+?(?:_+|\.(?=[a-z])| |$)", joined):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip(" ")) > ROOF_TEXT:
+            lines.append("")
+        lines[-1] += piece
+    return [line.rstrip(" ").replace("\u00a0", " ") for line in lines]
 
 
 def _slope_labels(
@@ -227,7 +229,7 @@ def _slope_places(
     top = max(kindred, default=on.y_high)
     end = min(on.x(top / upper.peak), WIDTH - 5.0) - 14
     run = length * math.cos(math.radians(on.slope_degrees))
-    for up in (5.0, 12.0, 20.0):
+    for up in (5.0, 12.0, 19.0, 26.0):
         for back in range(0, 240, 12):
             if back == 0 or end - back - run > 10:
                 yield up, end - back
@@ -326,8 +328,13 @@ def _labels(markers: Sequence[Marker], room: _Room) -> Iterator[Label]:
 def _notes(panel: Panel) -> Iterator[str]:
     """Kernels that have no place on the plane, and why."""
     unplaced = [row for row, kernel in panel.members if not kernel.point.flop_per_s]
+    unplaced += panel.elsewhere
+    if not panel.has_points:
+        yield "No kernel can be placed: the report holds too few counters. These are its roofs."
     if unplaced:
-        names = [f"{row.rank} {numbers.shorten(row.name, NAME_LENGTH)}" for row in unplaced[:12]]
-        more = f" and {len(unplaced) - 12} more" if len(unplaced) > 12 else ""
-        text = f"Not drawn, FLOP unmeasured or none: {', '.join(names)}{more}"
-        yield from textwrap.wrap(text, 135, break_on_hyphens=False)
+        names = [f"{row.rank}\u00a0{numbers.shorten(row.name, NAME_LENGTH)}" for row in unplaced]
+        more = f" and {len(names) - MOST_NOTED} more" if len(names) > MOST_NOTED else ""
+        why = "no room or FLOP unmeasured" if panel.is_last_of_more else "FLOP unmeasured or none"
+        text = f"Not drawn, {why}: {', '.join(names[:MOST_NOTED])}{more}"
+        for line in textwrap.wrap(text, 135, break_on_hyphens=False):
+            yield line.replace("\u00a0", " ")

@@ -26,6 +26,7 @@ class ReportRow:
     tool: str
     device: str
     chip: str
+    chip_key: str
     launches: str
     complete: bool
     context: str
@@ -84,10 +85,13 @@ class Page:
 
 def page(analysis: Analysis, *, show_session: bool = False) -> Page:
     """Word an analysis. Without ``show_session`` no machine, user, path or command is named."""
-    rows = tuple(row(k, rank) for rank, k in enumerate(analysis.kernels, start=1))
     reports = tuple(
         _report(report, chip, show_session)
         for report, chip in zip(analysis.reports, analysis.chips, strict=True)
+    )
+    rows = tuple(
+        row(kernel, rank, reports[kernel.totals.key.report].file)
+        for rank, kernel in enumerate(analysis.kernels, start=1)
     )
     known = [k.totals.duration_ns for k in analysis.kernels if k.totals.duration_ns is not None]
     return Page(
@@ -126,13 +130,15 @@ def _title(reports: tuple[ReportRow, ...]) -> str:
 
 def _report(report: Report, chip: Chip | None, show_session: bool) -> ReportRow:
     origin = report.provenance
-    tool = " ".join(part for part in (origin.tool_name, origin.tool_version) if part)
+    version = (origin.tool_version or "").partition(" (")[0]  # without build and channel
+    tool = " ".join(part for part in (origin.tool_name, version) if part)
     return ReportRow(
         file=clean(base_name(origin.path)),
         digest=origin.sha256[:12],
         tool=clean(tool) or "unknown tool",
         device=clean(", ".join(_devices(report))) or "unknown GPU",
         chip="in no table" if chip is None else f"{chip.name} ({chip.key})",
+        chip_key="in no table" if chip is None else chip.key,
         launches=numbers.count(len(report.launches)),
         complete=report.complete,
         context=context(report),

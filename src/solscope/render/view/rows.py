@@ -80,6 +80,7 @@ class Row:
 
     rank: int
     report: int
+    file: str
     name: str
     name_full: str
     shape: str
@@ -116,8 +117,8 @@ class Row:
     is_l2_resident: bool
 
 
-def row(verdict: KernelVerdict, rank: int) -> Row:
-    """Word one kernel. ``rank`` is its place by total duration, from 1."""
+def row(verdict: KernelVerdict, rank: int, file: str) -> Row:
+    """Word one kernel of a file. ``rank`` is its place by total duration, from 1."""
     totals, point = verdict.totals, verdict.point
     device = totals.device
     sm_clock = totals.peaks.sm_clock_hz
@@ -131,6 +132,7 @@ def row(verdict: KernelVerdict, rank: int) -> Row:
     return Row(
         rank=rank,
         report=totals.key.report,
+        file=file,
         name=clean(totals.name),
         name_full=clean(totals.key.name_full),
         shape=shape(totals),
