@@ -15,6 +15,7 @@ from solscope.render import figure
 from solscope.render.figure.theme import config
 from solscope.render.view import bounds
 from solscope.render.view import page as view
+from solscope.render.view.columns import cell, chosen
 from solscope.render.view.selection import grouped_absences
 
 _TEMPLATES = "templates"
@@ -44,6 +45,8 @@ def page(analysis: Analysis, *, show_session: bool = False) -> str:
     scripts = [_bundle(figure.version()), _read("page.js")]
     text: str = environment.get_template("page.html.jinja").render(
         page=shown,
+        columns=chosen(shown.rows),
+        cell=cell,
         bounds=tuple(bounds.STYLES.values()),
         figures=len(specs),
         missing=list(grouped_absences(shown, {row.rank for row in shown.rows})),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from solscope.model.verdict import Analysis
 from solscope.render.view import numbers
 from solscope.render.view import page as view
+from solscope.render.view.columns import cell, chosen
 from solscope.render.view.page import Page
 from solscope.render.view.rows import Row, Speed
 from solscope.render.view.selection import grouped_absences, select
@@ -82,26 +83,13 @@ def _incomplete(shown: Page) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
-    yield (
-        "| # | kernel | time | share | bound by | SoL, profile | SoL, data sheet | intensity "
-        "| FLOP/s | DRAM | occupancy |"
-    )
-    yield "|--:|:--|--:|--:|:--|--:|--:|--:|--:|--:|--:|"
+    columns = chosen(rows)
+    yield "| # | kernel | " + " | ".join(column.title for column in columns) + " |"
+    yield "|--:|:--|" + "".join("--:|" if column.is_number else ":--|" for column in columns)
     for row in rows:
-        cells = (
-            row.rank,
-            code(row.name),
-            row.time,
-            row.share,
-            row.bound_label,
-            row.profiled.cell,
-            row.sheet.cell,
-            row.intensity,
-            row.flop_rate,
-            row.dram_rate,
-            row.occupancy,
-        )
-        yield "| " + " | ".join(str(cell) for cell in cells) + " |"
+        cells = [cell(row, column) for column in columns]
+        shown = " | ".join(escape(c.text) + (" \\*" if c.over else "") for c in cells)
+        yield f"| {row.rank} | {code(row.name)} | {shown} |"
 
 
 def _notes(shown: Page, rows: Sequence[Row]) -> Iterator[str]:
@@ -117,6 +105,9 @@ def _notes(shown: Page, rows: Sequence[Row]) -> Iterator[str]:
     if shown.unknown_share:
         yield f"- family unknown: {shown.unknown_share} of the time"
     yield ""
+    if shown.unmeasured_text:
+        yield f"**{escape(shown.unmeasured_text)}**"
+        yield ""
     missing = list(grouped_absences(shown, {row.rank for row in rows}))
     if missing:
         yield "## Not measured"

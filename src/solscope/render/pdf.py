@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import tempfile
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from solscope.model.verdict import Analysis
 from solscope.render import figure
 from solscope.render.figure.panels import panels
 from solscope.render.view import page as view
+from solscope.render.view.columns import Column, cell, chosen
 from solscope.render.view.numbers import ABSENT
 from solscope.render.view.page import Page
 from solscope.render.view.rows import Row, Speed
@@ -42,6 +44,7 @@ def document(analysis: Analysis, *, show_session: bool = False) -> bytes:
 
 
 def _content(shown: Page, figures: int) -> dict[str, Any]:
+    columns = chosen(shown.rows)
     missing = grouped_absences(shown, {row.rank for row in shown.rows})
     return {
         "title": shown.title,
@@ -63,7 +66,12 @@ def _content(shown: Page, figures: int) -> dict[str, Any]:
             for s in shown.shares
         ],
         "reports": [_report(r) for r in shown.reports],
-        "rows": [_line(row, several=len(shown.reports) > 1) for row in shown.rows],
+        "columns": [
+            {"title": c.title, "is_number": c.is_number, "is_bound": c.key == "bound_label"}
+            for c in columns
+        ],
+        "rows": [_line(row, columns, several=len(shown.reports) > 1) for row in shown.rows],
+        "unmeasured": shown.unmeasured_text,
         "details": [_detail(row) for row in shown.rows[:MOST_DETAILED]],
         "undetailed": max(len(shown.rows) - MOST_DETAILED, 0),
         "over": list(shown.over),
@@ -96,7 +104,7 @@ def _report(report: view.ReportRow) -> dict[str, Any]:
     return {"file": report.file, "complete": report.complete, "facts": facts, "notes": notes}
 
 
-def _line(row: Row, *, several: bool) -> dict[str, Any]:
+def _line(row: Row, columns: Sequence[Column], *, several: bool) -> dict[str, Any]:
     launches = "" if row.launches.raw == 1 else row.launches_text
     where = f"{row.file} · {row.device}" if several else ""
     return {
@@ -104,16 +112,9 @@ def _line(row: Row, *, several: bool) -> dict[str, Any]:
         "name": row.name,
         "sub": " · ".join(p for p in (row.family, launches, where) if p),
         "colour": row.bound_style.colour,
-        "bound": row.bound_label,
         "cells": [
-            row.time.text,
-            row.share.text,
-            row.profiled.cell.text + ("*" if row.profiled.over else ""),
-            row.sheet.cell.text + ("*" if row.sheet.over else ""),
-            row.intensity.text,
-            row.flop_rate.text,
-            row.dram_rate.text,
-            row.occupancy.text,
+            shown.text + ("*" if shown.over else "")
+            for shown in (cell(row, column) for column in columns)
         ],
     }
 

@@ -75,6 +75,25 @@ class Page:
     over: tuple[str, ...]
 
     @property
+    def unmeasured_text(self) -> str:
+        """How much has no measured intensity, and what to collect; empty where all has."""
+        missing = [r for r in self.rows if r.intensity.raw is None and not r.is_l2_resident]
+        if not missing:
+            return ""
+        share = numbers.fraction(sum(r.share.raw or 0.0 for r in missing))
+        remedies = [
+            a.remedy
+            for r in missing
+            for a in r.absences
+            if a.remedy and a.field in {"arithmetic_intensity", "dram_bytes"}
+        ]
+        remedy = f" → {remedies[0]}" if remedies else ""
+        return (
+            f"Intensity unmeasured: {len(missing)} of {len(self.rows)} kernels, {share} of the "
+            f"time{remedy}"
+        )
+
+    @property
     def incomplete_text(self) -> str:
         """The sentence that every face shows where a report was cut; else empty."""
         cut = [r.file for r in self.reports if not r.complete]

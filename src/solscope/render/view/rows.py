@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,11 +19,15 @@ _OVER = 1.0005  # what is shown as more than 100.0 %
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A shown number and the raw number to sort by (``None`` sorts last)."""
+    """A shown number and the raw number to sort by (``None`` sorts last).
+
+    ``note`` says what it is of; ``over`` why it passes 100 %.
+    """
 
     text: str
     raw: float | None = None
     note: str = ""
+    over: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -30,10 +35,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """A speed of light: the percentage, what it is a percentage of, and at which clock.
-
-    ``over`` gives the reason where it passes 100 %.
-    """
+    """A speed of light: the percentage, what it is a percentage of, and at which clock."""
 
     cell: Cell
     resource: str = ""
@@ -42,7 +44,11 @@ class Speed:
     ceiling: str = ""
     clock: str = ""
     at: str = ""
-    over: str = ""
+
+    @property
+    def over(self) -> str:
+        """Why it passes 100 %; empty where it does not."""
+        return self.cell.over
 
     @property
     def basis(self) -> str:
@@ -105,7 +111,11 @@ class Row:
     intensity: Cell
     flop_rate: Cell
     dram_rate: Cell
+    sm_busy: Cell
+    dram_busy: Cell
+    tensor_pipe: Cell
     occupancy: Cell
+    limiter: str
     facts: tuple[tuple[str, str], ...]
     standings: tuple[Speed, ...]
     grounds: tuple[str, ...]
@@ -162,10 +172,11 @@ def row(verdict: KernelVerdict, rank: int, file: str) -> Row:
             raw=point.flop_per_s,
         ),
         dram_rate=_dram_rate(verdict),
-        occupancy=Cell(
-            text=numbers.percent(totals.achieved_occupancy_pct),
-            raw=totals.achieved_occupancy_pct,
-        ),
+        sm_busy=_percentage(totals.sm_busy_pct),
+        dram_busy=_percentage(totals.dram_pct),
+        tensor_pipe=_percentage(totals.tensor_pipe_pct),
+        occupancy=_percentage(totals.achieved_occupancy_pct),
+        limiter=", ".join(totals.occupancy_limiter) or ABSENT,
         facts=facts(totals, verdict.chip),
         standings=(*profiled, *sheet),
         grounds=tuple(clean(ground) for ground in verdict.verdict.grounds),
@@ -246,6 +257,10 @@ def _spread(totals: KernelTotals) -> str:
     return f"{numbers.duration(low)} to {numbers.duration(high)} per launch"
 
 
+def _percentage(value: float | None) -> Cell:
+    return Cell(text=numbers.percent(value), raw=value)
+
+
 def _intensity(verdict: KernelVerdict) -> Cell:
     point = verdict.point
     if point.is_l2_resident:
@@ -279,8 +294,9 @@ def speed(
 ) -> Speed:
     """Word one standing, with the reason where it passes 100 %."""
     unit = f"{bounds.unit(standing.resource)}/s"
-    return Speed(
-        cell=Cell(text=numbers.fraction(standing.value), raw=standing.value),
+    over = over_reason(standing, device, sm_clock_hz) if standing.value > _OVER else ""
+    worded = Speed(
+        cell=Cell(text=numbers.fraction(standing.value), raw=standing.value, over=over),
         resource=bounds.label(standing.resource),
         achieved=numbers.amount(standing.achieved, unit),
         # L2 has no single peak for both directions: its standing is a busy percentage of ncu's.
@@ -288,8 +304,8 @@ def speed(
         ceiling=clean(standing.ceiling),
         clock=clock_text(standing, stated),
         at=at,
-        over=over_reason(standing, device, sm_clock_hz) if standing.value > _OVER else "",
     )
+    return dataclasses.replace(worded, cell=dataclasses.replace(worded.cell, note=worded.basis))
 
 
 def clock_text(standing: Standing, stated: Mapping[str, str]) -> str:
