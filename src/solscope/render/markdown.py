@@ -93,8 +93,9 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _notes(shown: Page, rows: Sequence[Row]) -> Iterator[str]:
-    yield "SoL is achieved over the nearest counted roof:"
-    yield ""
+    if shown.ceilings:
+        yield "SoL is achieved over the nearest counted roof:"
+        yield ""
     for ceiling in shown.ceilings:
         clock = "clock not stated" if ceiling.clock == numbers.ABSENT else f"at {ceiling.clock}"
         yield f"- {ceiling.resource} {ceiling.peak}: {code(ceiling.key)}, {clock}"

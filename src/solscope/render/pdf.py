@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from solscope.model.finding import Absence
 from solscope.model.verdict import Analysis
 from solscope.render import figure
 from solscope.render.figure.panels import panels
@@ -44,7 +45,8 @@ def document(analysis: Analysis, *, show_session: bool = False) -> bytes:
 
 
 def _content(shown: Page, figures: int) -> dict[str, Any]:
-    columns = chosen(shown.rows)
+    columns = [c for c in chosen(shown.rows, is_narrow=True) if c.key != "limiter"]
+    common = _common(shown.rows)
     missing = grouped_absences(shown, {row.rank for row in shown.rows})
     return {
         "title": shown.title,
@@ -72,7 +74,7 @@ def _content(shown: Page, figures: int) -> dict[str, Any]:
         ],
         "rows": [_line(row, columns, several=len(shown.reports) > 1) for row in shown.rows],
         "unmeasured": shown.unmeasured_text,
-        "details": [_detail(row) for row in shown.rows[:MOST_DETAILED]],
+        "details": [_detail(row, common) for row in shown.rows[:MOST_DETAILED]],
         "undetailed": max(len(shown.rows) - MOST_DETAILED, 0),
         "over": list(shown.over),
         "has_estimate": any(row.dram_rate.note for row in shown.rows),
@@ -119,7 +121,14 @@ def _line(row: Row, columns: Sequence[Column], *, several: bool) -> dict[str, An
     }
 
 
-def _detail(row: Row) -> dict[str, Any]:
+def _common(rows: Sequence[Row]) -> frozenset[Absence]:
+    """What every kernel lacks: said once for all, not with each."""
+    if len(rows) < 2:
+        return frozenset()
+    return frozenset(rows[0].absences).intersection(*(row.absences for row in rows[1:]))
+
+
+def _detail(row: Row, common: frozenset[Absence]) -> dict[str, Any]:
     what = (row.role, row.family, row.category, row.dtype, row.shape)
     spread = f" ({row.spread})" if row.spread else ""
     return {
@@ -136,14 +145,21 @@ def _detail(row: Row) -> dict[str, Any]:
         "stalls": [{"reason": s.reason, "text": s.text, "share": s.share} for s in row.stalls],
         "stalls_source": row.stalls_source,
         "facts": [
-            ("intensity", row.intensity.text),
-            ("rate", row.flop_rate.text),
-            ("DRAM", row.dram_rate.text),
             # What is absent stands in the list of absences; a column of dashes says nothing.
-            *(fact for fact in row.facts if ABSENT not in fact[1]),
+            fact
+            for fact in (
+                ("intensity", row.intensity.text),
+                ("rate", row.flop_rate.text),
+                ("DRAM", row.dram_rate.text),
+                *row.facts,
+            )
+            if ABSENT not in fact[1]
         ],
+        "lacks_common": bool(common),
         "absences": [
-            {"field": a.field, "reason": a.reason, "remedy": a.remedy or ""} for a in row.absences
+            {"field": a.field, "reason": a.reason, "remedy": a.remedy or ""}
+            for a in row.absences
+            if a not in common
         ],
         "findings": [
             {"severity": f.severity.value, "fact": f.fact, "remedy": f.remedy} for f in row.findings

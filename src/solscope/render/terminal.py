@@ -30,9 +30,9 @@ _LEAST_WIDTHS = {
     "flop_rate": 90,
     "dram_rate": 90,
     "occupancy": 100,
-    "limiter": 110,
+    "limiter": 100,
 }
-_BUSY_WIDTH = 125  # busy percentages beside speeds of light
+_WIDE = 125  # from here on busy percentages stand beside speeds of light
 
 
 def table(
@@ -124,13 +124,13 @@ def _table(rows: Sequence[Row], width: int, *, several: bool) -> Table:
     return grid
 
 
+_LETTERS = {"registers": "regs", "shared_mem": "smem", "shared memory": "smem"}
 _REPORT = Column(key="file", title="in", short="in", meaning="the report")
 
 
 def _columns(rows: Sequence[Row], width: int, *, several: bool) -> list[Column]:
-    columns = [c for c in chosen(rows) if width >= _LEAST_WIDTHS.get(c.key, 0)]
-    if width < _BUSY_WIDTH and any(c.key == "profiled" for c in columns):
-        columns = [c for c in columns if c.key not in {"sm_busy", "dram_busy", "tensor_pipe"}]
+    found = chosen(rows, is_narrow=width < _WIDE)
+    columns = [c for c in found if width >= _LEAST_WIDTHS.get(c.key, 0)]
     return [_REPORT, *columns] if several else columns
 
 
@@ -145,10 +145,23 @@ def _cell(row: Row, column: Column) -> Text:
     shown = cell(row, column)
     if shown.text == "L2-resident":
         return Text("in L2")
+    if column.key == "limiter":
+        return Text(_limiter(shown.text))
     text = shown.text
     for unit in (" %", " FLOP/B", "FLOP/s", "B/s"):
         text = text.removesuffix(unit)
     return Text(text.rstrip() + ("*" if shown.over else ""))
+
+
+def _limiter(text: str) -> str:
+    """Two limiters at most, in few letters.
+
+    >>> _limiter("registers, shared_mem, warps")
+    'regs+smem+1'
+    """
+    parts = [_LETTERS.get(part, part) for part in text.split(", ")]
+    more = f"+{len(parts) - 2}" if len(parts) > 2 else ""
+    return "+".join(parts[:2]) + more
 
 
 def _name(row: Row, width: int) -> Text:

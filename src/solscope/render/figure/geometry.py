@@ -175,10 +175,13 @@ def candidates(x: float, y: float, radius: float, length: float) -> list[Spot]:
         (x - gap, y, "right"),
         (x, y + gap + half, "center"),
         (x, y - gap - half, "center"),
+        (x - radius, y + gap + half, "left"),
         (x + diagonal, y + diagonal + half, "left"),
         (x - diagonal, y + diagonal + half, "right"),
         (x + diagonal, y - diagonal - half, "left"),
         (x - diagonal, y - diagonal - half, "right"),
+        (x - radius, y - gap - half, "left"),
+        (x, y + 1.5 * LINE + gap, "center"),
         (x + gap, y + 1.5 * LINE + gap, "left"),
         (x - gap, y + 1.5 * LINE + gap, "right"),
     )

@@ -26,7 +26,7 @@ from solscope.render.figure.panels import PROFILE, SHEET, Panel, Roof
 from solscope.render.view import numbers
 from solscope.render.view.rows import Row
 
-NAME_LENGTH = 30
+NAME_LENGTH, SHORT_NAME = 30, 18
 ROOF_TEXT = 42  # characters on a line of a roof's label
 MOST_NAMES = 16
 MOST_NOTED = 12
@@ -314,10 +314,10 @@ def _labels(markers: Sequence[Marker], room: _Room) -> Iterator[Label]:
         is_inside = marker.radius >= 4 + 3.4 * len(rank)
         if is_inside:
             yield Label(text=rank, x=marker.x, y=marker.y, align="center", is_inside=True)
-        name = numbers.shorten(marker.row.name, NAME_LENGTH)
-        texts = [name if is_inside else f"{rank} {name}"] if position < MOST_NAMES else []
-        if not is_inside:
-            texts.append(rank)
+        names = [numbers.shorten(marker.row.name, n) for n in (NAME_LENGTH, SHORT_NAME)]
+        texts = names if is_inside else [*(f"{rank} {name}" for name in names), rank]
+        if position >= MOST_NAMES:
+            texts = texts[2:]
         for text in texts:
             label = room.place(marker, text, others)
             if label is not None:

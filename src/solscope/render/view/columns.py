@@ -81,10 +81,12 @@ COLUMNS: Sequence[Column] = (
 )
 
 
-def chosen(rows: Sequence[Row]) -> tuple[Column, ...]:
+def chosen(rows: Sequence[Row], *, is_narrow: bool = False) -> tuple[Column, ...]:
     """The columns that hold anything. Busy percentages only where some speed of light is
-    missing: beside counted work they would pass for it."""
-    wants_busy = any(row.profiled.cell.raw is None for row in rows)
+    missing: beside counted work they would pass for it. ``is_narrow`` pages have them only
+    where all are missing."""
+    missing = [row.profiled.cell.raw is None for row in rows]
+    wants_busy = all(missing) if is_narrow else any(missing)
     return tuple(
         column
         for column in COLUMNS

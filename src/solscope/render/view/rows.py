@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ from solscope.model.verdict import KernelVerdict
 from solscope.render.view import bounds, numbers
 from solscope.render.view.numbers import ABSENT, clean
 
+# ncu writes @section:Identifier:Name@, @source:Address:Text@ and @url:Name:Address@.
+_RULE_LINK = re.compile(r"@(?:section|source):[^:@]*:([^@]*)@")
+_RULE_URL = re.compile(r"@url:([^:@]*):[^@]*@")
 _OVER = 1.0005  # what is shown as more than 100.0 %
 
 
@@ -418,6 +422,16 @@ def _is_shown(rule: RuleAdvice) -> bool:
     return rule.kind in {"warning", "error", "optimization"} or rule.speedup_pct is not None
 
 
+def plain_rule(message: str) -> str:
+    """A rule's message without the links that only ncu's own window can follow.
+
+    >>> plain_rule("See @section:LaunchStats:Launch Statistics@ and @url:Guide:https://x.y/#z@.")
+    'See Launch Statistics and Guide.'
+    """
+    message = _RULE_URL.sub(r"\1", message)
+    return _RULE_LINK.sub(r"\1", message)
+
+
 def _advice(rule: RuleAdvice) -> Advice:
     speedup = ""
     if rule.speedup_pct is not None:
@@ -425,7 +439,7 @@ def _advice(rule: RuleAdvice) -> Advice:
         speedup = f"ncu's own estimate{scope}: {numbers.percent(rule.speedup_pct)} speed-up"
     return Advice(
         name=clean(rule.name or rule.rule),
-        message=clean(rule.message),
+        message=clean(plain_rule(rule.message)),
         kind=rule.kind,
         speedup=speedup,
     )
