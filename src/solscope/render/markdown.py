@@ -54,8 +54,8 @@ def _lines(shown: Page, rows: Sequence[Row]) -> Iterator[str]:
 def escape(text: str) -> str:
     r"""Text that Markdown and HTML show as it is; `code` in it stays code.
 
-    >>> escape("f<int>_a *b* `--set full`")
-    'f\\<int\\>_a \\*b\\* `--set full`'
+    >>> escape("f<int> *b* `--set full`")
+    'f\\<int\\> \\*b\\* `--set full`'
     """
     parts = _CODE.split(text)
     shown = [part if i % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts)]

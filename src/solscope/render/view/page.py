@@ -12,7 +12,7 @@ from solscope.model.roofline import Ceiling, Chip
 from solscope.model.verdict import Analysis, KernelVerdict
 from solscope.render.view import bounds, numbers
 from solscope.render.view.numbers import ABSENT, clean
-from solscope.render.view.rows import Row, merged, row
+from solscope.render.view.rows import Row, clock_bases, clock_text, merged, row
 
 INCOMPLETE = "incomplete"
 
@@ -212,6 +212,7 @@ def _ceilings(analysis: Analysis) -> tuple[CeilingRow, ...]:
     for kernel in analysis.kernels:
         point = kernel.point
         tables = _table(kernel.chip)
+        stated = clock_bases(kernel.chip)
         for standing in (point.profiled_binding, point.datasheet_binding):
             if standing is None:
                 continue
@@ -220,7 +221,7 @@ def _ceilings(analysis: Analysis) -> tuple[CeilingRow, ...]:
                 key=clean(standing.ceiling),
                 resource=bounds.label(standing.resource),
                 peak=numbers.amount(standing.peak, f"{bounds.unit(standing.resource)}/s"),
-                clock=numbers.clock(standing.clock_hz),
+                clock=clock_text(standing, stated) or ABSENT,
                 basis=standing.basis or ABSENT,
                 source="the report" if entry is None else clean(entry.source),
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from solscope.model.finding import Absence, Finding
@@ -41,6 +41,7 @@ class Speed:
     peak: str = ""
     ceiling: str = ""
     clock: str = ""
+    at: str = ""
     over: str = ""
 
     @property
@@ -90,6 +91,7 @@ class Row:
     role: str
     dtype: str
     launches: Cell
+    launches_text: str
     time: Cell
     spread: str
     share: Cell
@@ -119,8 +121,13 @@ def row(verdict: KernelVerdict, rank: int) -> Row:
     totals, point = verdict.totals, verdict.point
     device = totals.device
     sm_clock = totals.peaks.sm_clock_hz
-    profiled = tuple(speed(s, device, sm_clock) for s in _by_value(point.profiled))
-    sheet = tuple(speed(s, device, sm_clock) for s in _by_value(point.datasheet))
+    stated = clock_bases(verdict.chip)
+    profiled = tuple(
+        speed(s, device, sm_clock, stated, at="profile") for s in _by_value(point.profiled)
+    )
+    sheet = tuple(
+        speed(s, device, sm_clock, stated, at="data sheet") for s in _by_value(point.datasheet)
+    )
     return Row(
         rank=rank,
         report=totals.key.report,
@@ -135,6 +142,9 @@ def row(verdict: KernelVerdict, rank: int) -> Row:
         role=verdict.identity.role,
         dtype=verdict.identity.dtype or ABSENT,
         launches=Cell(text=numbers.count(totals.launches), raw=totals.launches),
+        launches_text=(
+            "1 launch" if totals.launches == 1 else f"{numbers.count(totals.launches)} launches"
+        ),
         time=Cell(text=numbers.duration(totals.duration_ns), raw=totals.duration_ns),
         spread=_spread(totals),
         share=Cell(text=numbers.fraction(verdict.time_share), raw=verdict.time_share),
@@ -142,8 +152,8 @@ def row(verdict: KernelVerdict, rank: int) -> Row:
         bound_label=bounds.label(verdict.verdict.bound),
         bound_style=bounds.style(verdict.verdict.bound),
         at_roof=_at_roof(verdict.verdict.is_at_roof),
-        profiled=_binding(point.profiled_binding, device, sm_clock),
-        sheet=_binding(point.datasheet_binding, device, sm_clock),
+        profiled=_binding(point.profiled_binding, device, sm_clock, stated),
+        sheet=_binding(point.datasheet_binding, device, sm_clock, stated),
         intensity=_intensity(verdict),
         flop_rate=Cell(
             text=numbers.amount(point.flop_per_s, "FLOP/s"),
@@ -186,10 +196,19 @@ def _by_value(standings: Sequence[Standing]) -> list[Standing]:
     return sorted(standings, key=lambda s: -s.value)
 
 
-def _binding(standing: Standing | None, device: Device, clock: float | None) -> Speed:
+def clock_bases(chip: Chip | None) -> Mapping[str, str]:
+    """By ceiling key, what its table says of a clock that it gives no number for."""
+    if chip is None:
+        return {}
+    return {c.key: clean(c.clock_basis) for c in chip.ceilings.values() if c.clock_basis}
+
+
+def _binding(
+    standing: Standing | None, device: Device, clock: float | None, stated: Mapping[str, str]
+) -> Speed:
     if standing is None:
         return Speed(cell=Cell(text=ABSENT))
-    return speed(standing, device, clock)
+    return speed(standing, device, clock, stated)
 
 
 def _at_roof(value: bool | None) -> str:
@@ -248,7 +267,14 @@ def _dram_rate(verdict: KernelVerdict) -> Cell:
     return Cell(text=ABSENT)
 
 
-def speed(standing: Standing, device: Device, sm_clock_hz: float | None) -> Speed:
+def speed(
+    standing: Standing,
+    device: Device,
+    sm_clock_hz: float | None,
+    stated: Mapping[str, str],
+    *,
+    at: str = "",
+) -> Speed:
     """Word one standing, with the reason where it passes 100 %."""
     unit = f"{bounds.unit(standing.resource)}/s"
     return Speed(
@@ -258,9 +284,17 @@ def speed(standing: Standing, device: Device, sm_clock_hz: float | None) -> Spee
         # L2 has no single peak for both directions: its standing is a busy percentage of ncu's.
         peak="" if standing.resource == "l2" else numbers.amount(standing.peak, unit),
         ceiling=clean(standing.ceiling),
-        clock=numbers.clock(standing.clock_hz) if standing.clock_hz is not None else "",
+        clock=clock_text(standing, stated),
+        at=at,
         over=over_reason(standing, device, sm_clock_hz) if standing.value > _OVER else "",
     )
+
+
+def clock_text(standing: Standing, stated: Mapping[str, str]) -> str:
+    """The clock of a standing's ceiling: its rate, else how its table words it, else empty."""
+    if standing.clock_hz is not None:
+        return numbers.clock(standing.clock_hz)
+    return stated.get(standing.ceiling, "")
 
 
 def over_reason(standing: Standing, device: Device, sm_clock_hz: float | None) -> str:
@@ -344,10 +378,11 @@ def _percent_facts(totals: KernelTotals) -> list[tuple[str, str]]:
 
 def _launch_facts(totals: KernelTotals) -> list[tuple[str, str]]:
     achieved = numbers.percent(totals.achieved_occupancy_pct)
-    theoretical = numbers.percent(totals.theoretical_occupancy_pct)
+    if totals.theoretical_occupancy_pct is not None:
+        achieved += f" of {numbers.percent(totals.theoretical_occupancy_pct)}"
     per_sm, waves = totals.blocks_per_sm, totals.waves_per_sm
     return [
-        ("occupancy, achieved of theoretical", f"{achieved} of {theoretical}"),
+        ("occupancy, achieved of theoretical", achieved),
         ("occupancy limited by", ", ".join(totals.occupancy_limiter) or ABSENT),
         ("registers per thread", numbers.count(totals.registers_per_thread)),
         ("shared memory per block", numbers.amount(totals.smem_per_block_bytes, "B")),
