@@ -239,7 +239,14 @@ def _marker_layer(
     is_hollow: bool,
 ) -> alt.Chart:
     domain = [style.label for style in styles]
-    legend = alt.Legend(orient="top", direction="horizontal", symbolSize=110, values=domain)
+    legend = alt.Legend(
+        orient="top",
+        direction="horizontal",
+        symbolSize=110,
+        padding=3,
+        symbolStrokeWidth=0,
+        values=domain,
+    )
     layer: alt.Chart = (
         alt.Chart(_data(rows))
         .mark_point(style="hollow" if is_hollow else "kernel", filled=not is_hollow, clip=False)

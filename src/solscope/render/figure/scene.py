@@ -75,6 +75,11 @@ class Marker:
     y: float
     radius: float
 
+    @property
+    def is_hollow(self) -> bool:
+        """Whether its intensity is unmeasured."""
+        return self.where == "unmeasured"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
@@ -311,7 +316,8 @@ def _labels(markers: Sequence[Marker], room: _Room) -> Iterator[Label]:
     for position, marker in enumerate(sorted(markers, key=lambda m: m.row.rank)):
         others = [box for rank, box in boxes.items() if rank != marker.row.rank]
         rank = str(marker.row.rank)
-        is_inside = marker.radius >= 4 + 3.4 * len(rank)
+        is_roomy = marker.row.bound_style.shape in {"circle", "square"} and not marker.is_hollow
+        is_inside = is_roomy and marker.radius >= 4 + 3.4 * len(rank)
         if is_inside:
             yield Label(text=rank, x=marker.x, y=marker.y, align="center", is_inside=True)
         names = [numbers.shorten(marker.row.name, n) for n in (NAME_LENGTH, SHORT_NAME)]

@@ -47,7 +47,7 @@ def config(*, dark: bool = False) -> dict[str, Any]:
             "labelFontSize": 11.5,
             "titleFontSize": 11.5,
             "titleFontWeight": 400,
-            "symbolStrokeColor": line,
+            "symbolStrokeWidth": 1.7,
             "titleOrient": "left",
             "titleAnchor": "middle",
             "columnPadding": 14,

@@ -19,6 +19,11 @@ class Column:
     is_number: bool = True
     is_gauge: bool = False
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is a stand-in where no work was counted."""
+        return self.key in _BUSY
+
 
 _ALWAYS = {"time", "share", "bound_label"}
 _BUSY = {"sm_busy", "dram_busy", "tensor_pipe", "limiter"}
