@@ -42,7 +42,7 @@ def page(analysis: Analysis, *, show_session: bool = False) -> str:
     environment.filters["prose"] = prose
     environment.filters["breaks"] = breaks
     specs = figure.of_page(analysis, shown)
-    columns = chosen(shown.rows)
+    columns = chosen(shown.rows, is_narrow=True)
     scripts = [_bundle(figure.version()), _read("page.js")]
     text: str = environment.get_template("page.html.jinja").render(
         page=shown,

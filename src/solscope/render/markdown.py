@@ -83,7 +83,7 @@ def _incomplete(shown: Page) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
-    columns = chosen(rows)
+    columns = chosen(rows, is_narrow=True)
     yield "| # | kernel | " + " | ".join(column.title for column in columns) + " |"
     yield "|--:|:--|" + "".join("--:|" if column.is_number else ":--|" for column in columns)
     for row in rows:
