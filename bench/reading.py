@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import solscope
 from tests import corpus
+
+import solscope
 
 ROUNDS = 7
 WANTED_LOAD, WANTED_ANALYZE, WANTED_HELP = 4.0, 8.0, 3.0

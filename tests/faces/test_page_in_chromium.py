@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from solscope.render import html
 from tests.analyses import a_decode_step, a_hostile_analysis
 from tests.faces.chromium import Browser, find
+
+from solscope.render import html
 
 pytestmark = pytest.mark.browser
 

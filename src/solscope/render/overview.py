@@ -9,9 +9,14 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from re import Pattern
+from typing import TYPE_CHECKING
 
 from solscope.model import units
 from solscope.model.report import KernelLaunch, MetricValue, Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 READ_SCHEMA = "solscope.report/1"
 
@@ -29,11 +34,9 @@ def table(reports: Sequence[Report], *, width: int, color: bool, show_session: b
     return buffer.getvalue().rstrip()
 
 
-def _one(console: object, report: Report, show_session: bool) -> None:
-    from rich.console import Console
+def _one(console: Console, report: Report, show_session: bool) -> None:
     from rich.markup import escape
 
-    assert isinstance(console, Console)
     source = report.provenance
     state = "" if report.complete else "  [bold red]INCOMPLETE[/]"
     console.print(f"[bold]{escape(os.path.basename(source.path))}[/]{state}", highlight=False)
@@ -95,11 +98,9 @@ def _session_lines(report: Report) -> list[str]:
     return [f"{name}: {value}" for name, value in pairs.items() if value]
 
 
-def _kernels(console: object, report: Report) -> None:
-    from rich.console import Console
+def _kernels(console: Console, report: Report) -> None:
     from rich.table import Table
 
-    assert isinstance(console, Console)
     counts = Counter((launch.name, launch.kind.value) for launch in report.launches)
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
     grid.add_column("results", justify="right")
@@ -111,7 +112,7 @@ def _kernels(console: object, report: Report) -> None:
         console.print(grid)
 
 
-def _plain(text: str) -> object:
+def _plain(text: str) -> Text:
     from rich.text import Text
 
     return Text("".join(c if c.isprintable() else "?" for c in text))
