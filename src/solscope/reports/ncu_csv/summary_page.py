@@ -1,0 +1,103 @@
+"""Summaries (``--print-summary``): minimum, maximum and mean over launches, which are not here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from solscope.model.report import Device, MetricValue
+from solscope.model.summary import LaunchSummary, MetricSummary
+from solscope.model.units import is_old_spelling, printed_unit
+from solscope.reports.ncu_csv.layout import Table
+from solscope.reports.ncu_csv.rows import Columns
+from solscope.reports.printed.kernel_names import short_name
+from solscope.reports.printed.labels import metric_of
+from solscope.reports.printed.launches import Identity, device_of, dim3, whole
+from solscope.reports.printed.notes import Notes
+from solscope.reports.printed.number_format import NumberFormat
+from solscope.reports.printed.values import value_of
+
+_ROLLUPS = ("Minimum", "Maximum", "Average")
+
+
+@dataclass(slots=True)
+class SummaryRows:
+    """Rows of a summary, by what they summarise."""
+
+    groups: dict[tuple[Identity, str], list[tuple[str, str, str, tuple[str, ...]]]] = field(
+        default_factory=dict
+    )
+
+    def number_texts(self) -> Iterator[str]:
+        """All value cells, to find out how numbers are written."""
+        for rows in self.groups.values():
+            for _, _, _, cells in rows:
+                yield from cells
+
+
+def gather(table: Table, notes: Notes) -> SummaryRows:
+    """The rows of a summary."""
+    columns = Columns(table.header)
+    found = SummaryRows()
+    needed = max(columns.position.get(name, 0) for name in (*_ROLLUPS, "Metric Name"))
+    for row in table.rows():
+        label = columns.cell(row, "Metric Name")
+        if len(row) <= needed or label in ("", "Metric Name"):
+            if any(row) and label != "Metric Name":
+                notes.stray(row)
+            continue
+        key = (columns.identity(row), columns.cell(row, "Invocations").strip())
+        found.groups.setdefault(key, []).append(
+            (
+                columns.cell(row, "Section Name"),
+                label,
+                columns.cell(row, "Metric Unit").strip(),
+                tuple(columns.cell(row, name) for name in _ROLLUPS),
+            )
+        )
+    notes.cut = table.is_cut_in_a_cell
+    return found
+
+
+def summaries(rows: SummaryRows, numbers: NumberFormat, notes: Notes) -> tuple[LaunchSummary, ...]:
+    """What the page says of each kernel. Raises UnknownUnit."""
+    is_old = any(is_old_spelling(unit) for group in rows.groups.values() for _, _, unit, _ in group)
+    return tuple(
+        LaunchSummary(
+            name=short_name(identity.kernel_name),
+            name_full=identity.kernel_name,
+            invocations=whole(invocations),
+            device=_device(identity),
+            process_id=whole(identity.process_id),
+            grid=dim3(identity.grid),
+            block=dim3(identity.block),
+            metrics=tuple(_metric(row, numbers, notes, is_old=is_old) for row in group),
+        )
+        for (identity, invocations), group in rows.groups.items()
+    )
+
+
+def _device(identity: Identity) -> Device:
+    return device_of(identity, {})
+
+
+def _metric(
+    row: tuple[str, str, str, tuple[str, ...]],
+    numbers: NumberFormat,
+    notes: Notes,
+    *,
+    is_old: bool,
+) -> MetricSummary:
+    section, label, unit, cells = row
+    name = metric_of(section, "", label, unit, is_old=is_old)
+    if name is None:
+        name = f"{section}: {label}" if section else label
+        notes.unknown_labels[name] = None
+    exponent = printed_unit(unit).exponent
+    low, high, mean = (_number(cell, exponent, numbers) for cell in cells)
+    return MetricSummary(metric=name, section=section, minimum=low, maximum=high, average=mean)
+
+
+def _number(cell: str, exponent: int, numbers: NumberFormat) -> MetricValue | None:
+    value = value_of(cell, exponent, numbers)
+    return value if isinstance(value, int | float) else None

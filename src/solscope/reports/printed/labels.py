@@ -1,0 +1,110 @@
+"""Section and label to metric name. One label stands for several metrics in several sections.
+
+"Memory Throughput" is a percentage under Speed Of Light and a rate under Memory Workload
+Analysis, so that a label alone says nothing. ``labels.json`` is the table; its own ``source``
+says where it comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from solscope.model.metric_units import unit_of
+from solscope.model.units import printed_unit
+
+COMMAND_LINE_SECTION = "Command line profiler metrics"
+"""Section of metrics that were asked for by name; its labels are the names."""
+
+_LAST_OLD_VERSION = "2024.3"  # the spelling of units changed after 2024.1.1, by 2025.1
+_METRIC_NAME = re.compile(r"[A-Za-z][\w.]*__[\w.:]+|[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?:\.[a-z_]+)*")
+_LABEL_AND_NAME = re.compile(r".*\(((?:[\w.]+:)?\w+__[\w.]+|[a-z0-9]+(?:_[a-z0-9]+)+)\)")
+
+_Candidates = tuple[tuple[str, str, str], ...]
+
+
+class _Section(msgspec.Struct):
+    names: list[str]
+    labels: dict[str, dict[str, str | list[tuple[str, str, str]]]]
+
+
+class _Table(msgspec.Struct):
+    source: str
+    sections: dict[str, _Section]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionLabels:
+    """The labels of one section: by body item (``""`` for the header), then by label."""
+
+    identifier: str
+    display_name: str
+    by_item: Mapping[str, Mapping[str, _Candidates]]
+
+
+@cache
+def _sections() -> tuple[Mapping[str, SectionLabels], Mapping[str, str]]:
+    raw = files("solscope.reports.printed").joinpath("labels.json").read_bytes()
+    table = msgspec.json.decode(raw, type=_Table)
+    by_display: dict[str, SectionLabels] = {}
+    by_identifier: dict[str, str] = {}
+    for identifier, section in table.sections.items():
+        by_identifier[identifier] = section.names[-1]
+        items = {
+            item: {
+                label: ((meant, "", "9999"),) if isinstance(meant, str) else tuple(meant)
+                for label, meant in labels.items()
+            }
+            for item, labels in section.labels.items()
+        }
+        for name in section.names:
+            by_display[name] = SectionLabels(identifier, name, items)
+    return by_display, by_identifier
+
+
+def section_identifier(display_name: str) -> str:
+    """ncu's identifier of a section, or the display name where the section is not a stock one."""
+    section = _sections()[0].get(display_name)
+    return display_name if section is None else section.identifier
+
+
+def section_display_name(identifier: str) -> str:
+    """What ncu calls the section on its pages, or the identifier where it is not known."""
+    return _sections()[1].get(identifier, identifier)
+
+
+def metric_of(section: str, item: str, label: str, unit: str, *, is_old: bool) -> str | None:
+    """The metric that a row of the details page shows; ``None`` where label and section do not
+    say which.
+
+    A label that is itself a name, or that ends in one in parentheses
+    (``--print-metric-name label-name``), needs no table. ``is_old`` says that the file is of
+    ncu up to 2024.1, which settles labels that changed their meaning later.
+    """
+    if section == COMMAND_LINE_SECTION or "__" in label or _METRIC_NAME.fullmatch(label):
+        both = _LABEL_AND_NAME.fullmatch(label) if label.endswith(")") else None
+        return label if both is None else both.group(1)
+    both = _LABEL_AND_NAME.fullmatch(label) if label.endswith(")") else None
+    if both is not None:
+        return both.group(1)
+    known = _sections()[0].get(section)
+    if known is None:
+        return None
+    meant = known.by_item.get(item, {}).get(label, ())
+    return _choose(meant, unit, is_old=is_old)
+
+
+def _choose(candidates: _Candidates, unit: str, *, is_old: bool) -> str | None:
+    if len(candidates) > 1 and is_old:
+        old = tuple(c for c in candidates if c[1] <= _LAST_OLD_VERSION)
+        candidates = old or candidates
+    if len(candidates) > 1:
+        base = printed_unit(unit).base
+        fitting = tuple(c for c in candidates if unit_of(c[0]) == base)
+        candidates = fitting or candidates
+    return candidates[0][0] if len(candidates) == 1 else None
