@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
+from tests import corpus
 
 from solscope.errors import ReportError
 from solscope.model.report import Report
 from solscope.model.summary import SummaryReport
 from solscope.reports import ncu_csv
-from tests import corpus
 
 pytestmark = pytest.mark.corpus
 

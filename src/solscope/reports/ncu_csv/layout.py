@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from solscope.errors import ReportError
+from solscope.reports.printed.session import TITLES
 
 FIXED_COLUMNS = frozenset(
     (
@@ -29,7 +30,6 @@ FIXED_COLUMNS = frozenset(
 _DELIMITERS = ",;\t"
 # Aggregates with instances of large kernels exceed Python's default of 128 KiB a cell.
 _LARGEST_CELL = 1 << 28
-SESSION_TITLES = ("Launch Settings", "Session Info", "Device Attributes")
 
 
 class Page(StrEnum):
@@ -92,7 +92,7 @@ def find_table(text: str) -> Table | None:
             page = _page(header)
             if page is not None:
                 return Table(page, header, delimiter, text[begin:], tuple(before))
-        if line.strip() in SESSION_TITLES and '"' in text[begin : begin + 200]:
+        if line.strip() in TITLES and '"' in text[begin : begin + 200]:
             return Table(Page.SESSION, (), ",", text[begin:], tuple(before))
         before.append(line.rstrip("\r\n"))
         begin += len(line)

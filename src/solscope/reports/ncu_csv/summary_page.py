@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from solscope.model.report import Device, MetricValue
-from solscope.model.summary import LaunchSummary, MetricSummary
-from solscope.model.units import is_old_spelling, printed_unit
+from solscope.model.summary import LaunchSummary
+from solscope.model.units import is_old_spelling
 from solscope.reports.ncu_csv.layout import Table
 from solscope.reports.ncu_csv.rows import Columns
-from solscope.reports.printed.kernel_names import short_name
-from solscope.reports.printed.labels import metric_of
-from solscope.reports.printed.launches import Identity, device_of, dim3, whole
+from solscope.reports.printed.launches import Identity
 from solscope.reports.printed.notes import Notes
 from solscope.reports.printed.number_format import NumberFormat
-from solscope.reports.printed.values import value_of
+from solscope.reports.printed.summaries import SummaryRow, summarise
 
 _ROLLUPS = ("Minimum", "Maximum", "Average")
 
@@ -24,9 +21,7 @@ _ROLLUPS = ("Minimum", "Maximum", "Average")
 class SummaryRows:
     """Rows of a summary, by what they summarise."""
 
-    groups: dict[tuple[Identity, str], list[tuple[str, str, str, tuple[str, ...]]]] = field(
-        default_factory=dict
-    )
+    groups: dict[tuple[Identity, str], list[SummaryRow]] = field(default_factory=dict)
 
     def number_texts(self) -> Iterator[str]:
         """All value cells, to find out how numbers are written."""
@@ -63,41 +58,6 @@ def summaries(rows: SummaryRows, numbers: NumberFormat, notes: Notes) -> tuple[L
     """What the page says of each kernel. Raises UnknownUnit."""
     is_old = any(is_old_spelling(unit) for group in rows.groups.values() for _, _, unit, _ in group)
     return tuple(
-        LaunchSummary(
-            name=short_name(identity.kernel_name),
-            name_full=identity.kernel_name,
-            invocations=whole(invocations),
-            device=_device(identity),
-            process_id=whole(identity.process_id),
-            grid=dim3(identity.grid),
-            block=dim3(identity.block),
-            metrics=tuple(_metric(row, numbers, notes, is_old=is_old) for row in group),
-        )
+        summarise(identity, invocations, group, numbers, notes, is_old=is_old)
         for (identity, invocations), group in rows.groups.items()
     )
-
-
-def _device(identity: Identity) -> Device:
-    return device_of(identity, {})
-
-
-def _metric(
-    row: tuple[str, str, str, tuple[str, ...]],
-    numbers: NumberFormat,
-    notes: Notes,
-    *,
-    is_old: bool,
-) -> MetricSummary:
-    section, label, unit, cells = row
-    name = metric_of(section, "", label, unit, is_old=is_old)
-    if name is None:
-        name = f"{section}: {label}" if section else label
-        notes.unknown_labels[name] = None
-    exponent = printed_unit(unit).exponent
-    low, high, mean = (_number(cell, exponent, numbers) for cell in cells)
-    return MetricSummary(metric=name, section=section, minimum=low, maximum=high, average=mean)
-
-
-def _number(cell: str, exponent: int, numbers: NumberFormat) -> MetricValue | None:
-    value = value_of(cell, exponent, numbers)
-    return value if isinstance(value, int | float) else None
