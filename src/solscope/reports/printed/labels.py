@@ -96,6 +96,10 @@ def metric_of(section: str, item: str, label: str, unit: str, *, is_old: bool) -
     if known is None:
         return None
     meant = known.by_item.get(item, {}).get(label, ())
+    if not meant and not item:
+        # Up to 2022 a header could show a metric by the label of its chart below.
+        charts = {labels[label] for labels in known.by_item.values() if label in labels}
+        meant = charts.pop() if len(charts) == 1 else ()
     return _choose(meant, unit, is_old=is_old)
 
 
