@@ -54,10 +54,19 @@ _RULE_TYPES = {"ok": "INF", "warning": "WRN", "error": "ERR", "optimization": "O
 _REQUESTS = ("breakdown:", "group:", "regex:")
 _LOCAL_HOST = "127.0.0.1"  # what ncu prints for a process of the machine that it ran on
 
+# Rows that ncu's sections have only from a compute capability on; below it they are left out,
+# where other metrics without a value are shown as n/a.
+_SINCE_CAPABILITY = (
+    (re.compile(r"launch__(cluster_|occupancy_cluster_|occupancy_limit_barriers).*"), (9, 0)),
+    (re.compile(r"lts__average_gcomp_.*"), (8, 0)),
+)
+
 _BYTE_PREFIXES = ("", "K", "M", "G", "T")
 _OLD_TIMES = ("nsecond", "usecond", "msecond", "second")
 _NEW_TIMES = ("ns", "us", "ms", "s")
 _NEW_HERTZ = ("hz", "Khz", "Mhz", "Ghz")
+_SECTION_LINK = re.compile(r"@(?:section|source):[^:@]*:([^@]*)@")
+_ADDRESS_LINK = re.compile(r"@url:([^:@]*):([^@]*)@")
 _VERSION = re.compile(r"(\d{4})\.(\d+)")
 
 
@@ -92,7 +101,7 @@ class _Scale:
     exponent: int
 
     def divide(self, value: int | float) -> float:
-        return value / 10.0**self.exponent
+        return value * float(f"1e-{self.exponent}")
 
 
 def _scale(base: str, largest: float, units: Units, spelling: Spelling) -> _Scale:
@@ -173,7 +182,8 @@ def _cell(value: MetricValue, scale: _Scale, *, is_fixed: bool) -> str:
     if not isfinite(value):
         return str(float(value))
     if is_fixed:
-        # A scaled column shows what is below zero (a difference of two passes) as zero.
+        # ncu shows what is below zero (a difference of two passes) as zero in scaled columns.
+        # It does so with "nan", too: we do not, for what was not measured is no zero.
         return f"{max(0.0, scale.divide(value)):.6f}"
     return _number(scale.divide(value) if scale.exponent else value)
 
@@ -193,7 +203,7 @@ def _fixed_cells(launch: KernelLaunch, has_nvtx: bool) -> tuple[str, ...]:
     return (
         str(launch.index),
         _text(launch.process_id),
-        launch.process_name or "",
+        re.split(r"[/\\]", launch.process_name or "")[-1].rstrip("\0"),
         _LOCAL_HOST,
         *nvtx,
         launch.name_full or launch.name,
@@ -266,7 +276,7 @@ def _launch_lines(
     listed = {section.identifier for section in sections}
     end = ",\n" if has_rules else "\n"
     for section in sections:
-        for label, name in ((m.label or m.metric, m.metric) for m in section.header):
+        for name, label in _rows(launch, section):
             cells = _detail_cells(launch, section, label, name, units, spelling)
             yield _line((*fixed, *cells)).removesuffix("\n") + end
         for rule in rules:
@@ -277,8 +287,47 @@ def _launch_lines(
             yield _rule_line(fixed, rule)
 
 
-def _order(section: Section) -> int:
-    return 1 << 30 if section.order is None else section.order
+def _rows(launch: KernelLaunch, section: Section) -> list[tuple[str, str]]:
+    """Metrics and labels of a section's rows, in the order of the metrics' names.
+
+    A ``regex:`` stands for all metrics that it finds. Of several metrics under one label those
+    without a value are left out where another has one. A gap of the UI is no row.
+    """
+    found: dict[str, str] = {}
+    for entry in section.header:
+        if entry.metric.startswith("regex:"):
+            names = _matches(launch, entry.metric.removeprefix("regex:"))
+            found.update({name: entry.label or name for name in names})
+        elif entry.metric and _is_shown(launch, entry.metric):
+            found[entry.metric] = entry.label or entry.metric
+    with_value = {label for name, label in found.items() if name in launch.metrics}
+    shown = {
+        name: label
+        for name, label in found.items()
+        if name in launch.metrics or label not in with_value
+    }
+    return sorted(shown.items())
+
+
+def _matches(launch: KernelLaunch, pattern: str) -> list[str]:
+    try:
+        wanted = re.compile(pattern)
+    except re.error:
+        return []
+    return [name for name in _printed_names(launch) if wanted.search(name)]
+
+
+def _is_shown(launch: KernelLaunch, name: str) -> bool:
+    capability = launch.device.compute_capability
+    if name in launch.metrics or capability is None:
+        return True
+    return not any(
+        capability < since and pattern.fullmatch(name) for pattern, since in _SINCE_CAPABILITY
+    )
+
+
+def _order(section: Section) -> tuple[int, str]:
+    return 1 << 30 if section.order is None else section.order, section.display_name
 
 
 def _detail_cells(
@@ -298,6 +347,12 @@ def _detail_cells(
     return section.display_name, label, scale.unit, _cell(value, scale, is_fixed=False)
 
 
+def _plain_message(message: str) -> str:
+    """The message without the UI's links: a link's text, and its address after it."""
+    text = _SECTION_LINK.sub(r"\1", message)
+    return _ADDRESS_LINK.sub(r"\1 (\2)", text)
+
+
 def _rule_line(fixed: tuple[str, ...], rule: RuleAdvice) -> str:
     speedup = "" if rule.speedup_pct is None else f"{rule.speedup_pct:.4g}"
     return _line(
@@ -309,7 +364,7 @@ def _rule_line(fixed: tuple[str, ...], rule: RuleAdvice) -> str:
             "",
             rule.rule,
             _RULE_TYPES.get(rule.kind, ""),
-            rule.message,
+            _plain_message(rule.message),
             rule.speedup_kind or "",
             speedup,
         )
