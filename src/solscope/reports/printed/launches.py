@@ -87,7 +87,7 @@ def nvtx_ranges(column: str, cell: str) -> tuple[NvtxRange, ...]:
     follow the name is said by the column's own title.
     """
     is_push_pop = "Push/Pop" in column
-    fields_after_name = max(1, column.count(":") - 1)
+    fields_after_name = column.partition("_Range:")[2].count(":") + 1
     owner = cell.split(None, 1)[0] if cell.strip() else ""
     ranges = []
     for entry in _NVTX_ENTRY.findall(cell):

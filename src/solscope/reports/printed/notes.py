@@ -26,7 +26,9 @@ class Notes:
     cut: bool = False
 
     def absent(self, name: str, why: Absent) -> None:
-        """Note a cell without a value."""
+        """Note a cell without a value, unless it is said already that its unit is missing."""
+        if name in self.without_unit:
+            return
         if why is Absent.NOT_FINITE:
             self.not_finite[name] = None
         elif why is Absent.NOT_AVAILABLE:
