@@ -104,6 +104,35 @@ def test_metric_01_a_warning_about_some_metrics_is_no_failure() -> None:
     assert "permission" not in found.what
 
 
+def test_init_07_a_warning_about_section_files_is_kept_with_its_advice() -> None:
+    report = read("init-07", "out.csv")
+    assert report.launches[0].metrics["gpu__time_duration.sum"] == 12500
+    assert "HOME" in report.issues[0].what
+    assert all(issue.severity == "info" for issue in report.issues)
+
+
+def test_hang_05_configurations_stay_apart() -> None:
+    report = read("hang-05")
+    assert len({(x.grid, x.block) for x in report.launches}) == 3
+    assert [x.metrics["gpu__time_duration.sum"] for x in report.launches] == [91200, 55000, 210900]
+
+
+def test_nokern_10_a_log_named_csv_is_a_log() -> None:
+    found = lookalikes.name_of(_probe("nokern-10", "out.csv"), "out.csv")
+    assert found is not None
+    assert "without any table; no kernel matched" in found.what
+
+
+def test_file_02_look_alikes_are_named() -> None:
+    names = []
+    for name in ("lfs.ncu-rep", "html.ncu-rep", "empty.ncu-rep"):
+        found = lookalikes.name_of(_probe("file-02", name), name)
+        assert found is not None
+        names.append(found.what)
+    for word, what in zip(_cases()["file-02"]["expected"]["must_say"], names, strict=True):
+        assert word in what
+
+
 def test_metric_02_read_and_write_bytes_are_there_when_the_total_is_not() -> None:
     (launch,) = read("metric-02").launches
     total = launch.metrics["dram__bytes_read.sum"] + launch.metrics["dram__bytes_write.sum"]

@@ -71,7 +71,7 @@ def _page(text: str) -> Lookalike | None:
     if not text.lstrip()[:200].lower().startswith(("<!doctype html", "<html")):
         return None
     return Lookalike(
-        kind="html", what="a web page", hint="the download returned a page; fetch the raw file"
+        kind="html", what="an HTML page", hint="the download returned a page; fetch the raw file"
     )
 
 
@@ -100,11 +100,11 @@ def _log(text: str) -> Lookalike | None:
         return None
     what = "what ncu printed while it ran, without any table"
     if _NO_KERNELS in text:
-        what += "; it profiled no kernel"
+        what += "; no kernel matched, or the lines above say what went wrong before"
     return Lookalike(
         kind="ncu-log",
         what=what,
-        hint="the lines above the last say why; the report is what -o named",
+        hint="a report is what ncu writes with -o; a log can be diagnosed, not analysed",
     )
 
 

@@ -100,7 +100,7 @@ def _listed(names: Iterable[str]) -> str:
 def said_by_ncu(lines: Iterable[str]) -> tuple[Issue, ...]:
     """Warnings and errors that ncu printed around the table, as issues, each once."""
     issues: dict[str, Issue] = {}
-    for line in lines:
+    for line in _joined(lines):
         for mark, severity in (
             ("==WARNING== ", Severity.INFO),
             ("==ERROR== ", Severity.WARNING),
@@ -110,6 +110,17 @@ def said_by_ncu(lines: Iterable[str]) -> tuple[Issue, ...]:
                 code = "metrics-not-accessible" if "Unable to access" in message else "ncu-message"
                 issues.setdefault(message, _issue(code, severity, message.strip()))
     return tuple(issues.values())
+
+
+def _joined(lines: Iterable[str]) -> list[str]:
+    """Lines, with the one advice that ncu prints on a line of its own put to its warning."""
+    joined: list[str] = []
+    for line in lines:
+        if joined and line.startswith("Set the HOME environment variable"):
+            joined[-1] += " " + line
+        else:
+            joined.append(line)
+    return joined
 
 
 def not_printed(requested: Iterable[str], printed: Iterable[str]) -> tuple[Absence, ...]:
