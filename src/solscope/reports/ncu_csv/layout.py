@@ -85,7 +85,7 @@ def find_table(text: str) -> Table | None:
     """The first table of ncu in the text, ``None`` where there is none."""
     begin = 0
     before: list[str] = []
-    for line in text.splitlines(keepends=True):
+    for line in io.StringIO(text, newline=""):
         found = _header(line)
         if found is not None:
             header, delimiter = found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from solscope.model.metric_units import unit_of
 from solscope.model.reading import ColumnReading
@@ -22,7 +23,14 @@ from solscope.reports.ncu_csv.rows import Columns
 from solscope.reports.printed.launches import device_of, dim3, launch, nvtx_ranges
 from solscope.reports.printed.notes import Notes
 from solscope.reports.printed.number_format import PLAIN, NumberFormat
-from solscope.reports.printed.values import Absent, Instanced, column_values, number_texts
+from solscope.reports.printed.values import (
+    Absent,
+    Instanced,
+    column_values,
+    number_texts,
+    plain_column,
+    value_of,
+)
 
 _SIX_DECIMALS = re.compile(r"-?\d+\.\d{6}")
 # Units in which one number may mean several things; without a units row they are not read.
@@ -39,6 +47,13 @@ class RawRows:
     rows: list[list[str]]
     notes: Notes
     _fixed: bool | None = None
+    _columns: Sequence[tuple[str, ...]] = ()
+
+    def cells(self, i: int) -> Sequence[str]:
+        """The cells of a column of the table."""
+        if not self._columns and self.rows:
+            self._columns = tuple(zip(*self.rows, strict=True))
+        return self._columns[i] if self.rows else ()
 
     @property
     def scaled_are_fixed(self) -> bool:
@@ -49,10 +64,10 @@ class RawRows:
         """
         if self._fixed is None:
             self._fixed = any(
-                _SIX_DECIMALS.fullmatch(row[i]) is not None
+                _SIX_DECIMALS.fullmatch(cell) is not None
                 for position, (i, _) in enumerate(self.metrics)
                 if self.has_unit(position)
-                for row in self.rows[:20]
+                for cell in self.cells(i)[:20]
             )
         return self._fixed
 
@@ -65,11 +80,11 @@ class RawRows:
         for position, (i, _) in enumerate(self.metrics):
             if self.scaled_are_fixed and self.has_unit(position):
                 continue
-            for row in self.rows:
-                if "(" in row[i]:
-                    yield from number_texts(row[i])
+            for cell in set(self.cells(i)):
+                if "(" in cell:
+                    yield from number_texts(cell)
                 else:
-                    yield row[i]
+                    yield cell
 
     def known(self) -> Iterator[tuple[str, int]]:
         """Numbers that another cell of the row states too: the launch's dimensions."""
@@ -116,6 +131,7 @@ def gather(table: Table, notes: Notes) -> RawRows:
         if len(row) < columns.width:
             notes.short_rows += 1
             row.extend([""] * (columns.width - len(row)))
+        del row[columns.width :]
     return RawRows(columns, metrics, units, rows, notes)
 
 
@@ -131,15 +147,27 @@ def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
 
     Raises UnknownUnit for a unit that ncu is not known to print.
     """
-    names = [name for _, name in raw.metrics]
-    values = [
-        _column(raw, position, i, name, numbers) for position, (i, name) in enumerate(raw.metrics)
-    ]
+    plain: dict[str, Sequence[int | float]] = {}
+    mixed: dict[str, Sequence[MetricValue | Absent | Instanced]] = {}
+    for position, (i, name) in enumerate(raw.metrics):
+        unit, form = _unit(raw, position, name), _format(raw, position, numbers)
+        if unit is None:
+            raw.notes.without_unit[name] = None
+            mixed[name] = [Absent.NOT_AVAILABLE] * len(raw.rows)
+            continue
+        found = plain_column(raw.cells(i), unit.exponent, form)
+        if found is not None:
+            plain[name] = found
+        else:
+            mixed[name] = [value_of(cell, unit.exponent, form) for cell in raw.cells(i)]
     devices: dict[Device, Device] = {}
     made = []
-    for index, cells in enumerate(zip(*values, strict=True) if values else [()] * len(raw.rows)):
-        row = raw.rows[index]
-        metrics = plain_metrics(zip(names, cells, strict=True), raw.notes)
+    plain_rows = _rows(plain, len(raw.rows))
+    mixed_rows = _rows(mixed, len(raw.rows))
+    for index, row in enumerate(raw.rows):
+        values: dict[str, MetricValue] = dict(zip(plain, next(plain_rows), strict=True))
+        others = zip(mixed, next(mixed_rows), strict=True)
+        metrics = plain_metrics(values, others, raw.notes)
         identity = raw.columns.identity(row)
         device = device_of(identity, metrics.values)
         ranges = [r for i, name in raw.columns.nvtx for r in nvtx_ranges(name, row[i])]
@@ -164,26 +192,27 @@ def _unit(raw: RawRows, position: int, name: str) -> PrintedUnit | None:
     return PrintedUnit(base=base, exponent=0)
 
 
-def _column(
-    raw: RawRows, position: int, i: int, name: str, numbers: NumberFormat
-) -> list[MetricValue | Absent | Instanced]:
-    unit = _unit(raw, position, name)
-    if unit is None:
-        raw.notes.without_unit[name] = None
-        return [Absent.NOT_AVAILABLE] * len(raw.rows)
-    if raw.scaled_are_fixed and raw.has_unit(position):
-        numbers = PLAIN
-    return column_values([row[i] for row in raw.rows], unit.exponent, numbers)
+def _format(raw: RawRows, position: int, numbers: NumberFormat) -> NumberFormat:
+    return PLAIN if raw.scaled_are_fixed and raw.has_unit(position) else numbers
+
+
+T = TypeVar("T")
+
+
+def _rows(columns: Mapping[str, Sequence[T]], count: int) -> Iterator[tuple[T, ...]]:
+    return zip(*columns.values(), strict=True) if columns else iter([()] * count)
 
 
 def plain_metrics(
-    pairs: Iterable[tuple[str, MetricValue | Absent | Instanced]], notes: Notes
+    values: dict[str, MetricValue],
+    others: Iterable[tuple[str, MetricValue | Absent | Instanced]],
+    notes: Notes,
 ) -> PlainMetrics:
-    """Metrics of a launch: values, instances, and names without a value apart."""
-    values: dict[str, MetricValue] = {}
+    """Metrics of a launch: ``values``, and what else is one among the others; instances and
+    names without a value apart."""
     instances: dict[str, tuple[Instance, ...]] = {}
     valueless: list[str] = []
-    for name, value in pairs:
+    for name, value in others:
         if isinstance(value, int | float | str):
             values[name] = value
         elif isinstance(value, Instanced):
@@ -204,7 +233,7 @@ def explain(raw: RawRows, numbers: NumberFormat) -> Iterator[ColumnReading]:
         unit = _unit(raw, position, name)
         example = next((row[i] for row in raw.rows if row[i].strip()), "")
         printed = "" if raw.units is None else raw.units[position]
-        form = PLAIN if raw.scaled_are_fixed and raw.has_unit(position) else numbers
+        form = _format(raw, position, numbers)
         value = None if unit is None else column_values([example], unit.exponent, form)[0]
         note = "no units row: a scaled number cannot be read" if unit is None else None
         if isinstance(value, Absent):

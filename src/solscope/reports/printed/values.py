@@ -63,23 +63,39 @@ def plain_number(text: str, exponent: int) -> MetricValue | None:
     return float(f"{text}e{exponent}")
 
 
+def plain_column(
+    cells: Sequence[str], exponent: int, numbers: NumberFormat
+) -> Sequence[int | float] | None:
+    """The numbers of a column of plain numbers, all at once; ``None`` where one is none."""
+    if not numbers.is_plain:
+        return None
+    suffix = f"e{exponent}" if exponent else ""
+    texts = cells
+    if suffix:
+        texts = f"{suffix}\n".join((*cells, ""))[:-1].split("\n")
+    values: list[int] | list[float]
+    try:
+        values = list(map(int, texts))
+    except ValueError:
+        try:
+            values = list(map(float, texts))
+        except ValueError:
+            return None
+    # Both take "1_000" and float() takes "nan" and overflows; a sum shows the last two.
+    try:
+        is_usable = isfinite(sum(values)) and len(values) == len(cells)
+    except OverflowError:
+        return None
+    return values if is_usable and "_" not in "".join(cells) else None
+
+
 def column_values(
     cells: Sequence[str], exponent: int, numbers: NumberFormat
-) -> list[MetricValue | Absent | Instanced]:
-    """What each cell of a column says; the whole column at once where all are plain numbers."""
-    if numbers.is_plain:
-        suffix = f"e{exponent}" if exponent else ""
-        try:
-            values: list[int | float] = (
-                [float(cell + suffix) for cell in cells]
-                if suffix
-                else [int(cell) if cell.isdigit() else float(cell) for cell in cells]
-            )
-            # float() also takes "nan" and "1_000" and overflows; a sum shows the first and last.
-            if isfinite(sum(values)) and "_" not in "".join(cells):
-                return list(values)
-        except (ValueError, OverflowError):
-            pass
+) -> Sequence[MetricValue | Absent | Instanced]:
+    """What each cell of a column says."""
+    values = plain_column(cells, exponent, numbers)
+    if values is not None:
+        return values
     return [value_of(cell, exponent, numbers) for cell in cells]
 
 
