@@ -115,6 +115,8 @@ def detect(
 def _weigh(token: str, evidence: _Evidence) -> None:
     bare = token.translate(_STRIP_GROUP_ONLY)
     has_space_groups = bare != token
+    if has_space_groups and bare[-1:].isdigit():
+        evidence.group.setdefault(" ", token)
     one = _ONE_MARK.fullmatch(bare)
     if one is not None:
         whole, mark, rest, power = one.groups()
@@ -123,9 +125,6 @@ def _weigh(token: str, evidence: _Evidence) -> None:
             evidence.decimal.setdefault(mark, token)
         else:
             evidence.doubtful.setdefault(mark, token)
-        return
-    if has_space_groups and bare.lstrip("+-").isdigit():
-        evidence.group.setdefault(" ", token)
         return
     two = _TWO_MARKS.fullmatch(bare)
     if two is not None and two.group(1) != two.group(2):
