@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 
 from solscope.errors import ReportError
 from solscope.model.reading import ColumnReading
@@ -108,10 +109,10 @@ def _add(printed: PrintedLaunch, columns: Columns, row: Sequence[str], notes: No
             notes.short_rows += 1
         printed.metrics.append(
             PrintedMetric(
-                columns.cell(row, "Section Name"),
-                columns.cell(row, "Body Item Label"),
-                label,
-                columns.cell(row, "Metric Unit").strip(),
+                intern(columns.cell(row, "Section Name")),
+                intern(columns.cell(row, "Body Item Label")),
+                intern(label),
+                intern(columns.cell(row, "Metric Unit").strip()),
                 columns.cell(row, "Metric Value"),
             )
         )
@@ -162,8 +163,9 @@ def explain(rows: DetailRows, numbers: NumberFormat) -> Iterator[ColumnReading]:
     seen: set[tuple[str, str, str, str]] = set()
     is_old = rows.is_old
     for printed in rows.launches.values():
+        chip = device_of(printed.identity, {}).compute_capability
         for metric in printed.metrics:
             key = (metric.section, metric.item, metric.label, metric.unit)
             if key not in seen:
                 seen.add(key)
-                yield metric.explain(numbers, is_old=is_old)
+                yield metric.explain(numbers, is_old=is_old, capability=chip)

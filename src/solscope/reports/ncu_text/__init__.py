@@ -148,11 +148,12 @@ def _columns(pages: TextPages, numbers: NumberFormat) -> Iterator[ColumnReading]
     is_old = _is_old(pages)
     seen: set[tuple[str, str, str]] = set()
     for printed in pages.launches:
+        chip = device_of(printed.identity, {}).compute_capability
         for metric in printed.metrics:
             key = (metric.section, metric.label, metric.unit)
             if key not in seen:
                 seen.add(key)
-                yield metric.explain(numbers, is_old=is_old)
+                yield metric.explain(numbers, is_old=is_old, capability=chip)
 
 
 def _unnamed(launches: tuple[KernelLaunch, ...]) -> Iterator[Issue]:

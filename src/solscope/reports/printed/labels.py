@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 import msgspec
@@ -25,12 +25,14 @@ _LAST_OLD_VERSION = "2024.3"  # the spelling of units changed after 2024.1.1, by
 _METRIC_NAME = re.compile(r"[A-Za-z][\w.]*__[\w.:]+|[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?:\.[a-z_]+)*")
 _LABEL_AND_NAME = re.compile(r".*\(((?:[\w.]+:)?\w+__[\w.]+|[a-z0-9]+(?:_[a-z0-9]+)+)\)")
 
-_Candidates = tuple[tuple[str, str, str], ...]
+_Candidate = tuple[str, str, str, int, int]
+_Candidates = tuple[_Candidate, ...]
+_EVERYWHERE = ("", "9999", 0, 999)
 
 
 class _Section(msgspec.Struct):
     names: list[str]
-    labels: dict[str, dict[str, str | list[tuple[str, str, str]]]]
+    labels: dict[str, dict[str, str | list[_Candidate]]]
 
 
 class _Table(msgspec.Struct):
@@ -57,7 +59,7 @@ def _sections() -> tuple[Mapping[str, SectionLabels], Mapping[str, str]]:
         by_identifier[identifier] = section.names[-1]
         items = {
             item: {
-                label: ((meant, "", "9999"),) if isinstance(meant, str) else tuple(meant)
+                label: ((meant, *_EVERYWHERE),) if isinstance(meant, str) else tuple(meant)
                 for label, meant in labels.items()
             }
             for item, labels in section.labels.items()
@@ -78,13 +80,23 @@ def section_display_name(identifier: str) -> str:
     return _sections()[1].get(identifier, identifier)
 
 
-def metric_of(section: str, item: str, label: str, unit: str, *, is_old: bool) -> str | None:
+@lru_cache(maxsize=1 << 16)
+def metric_of(
+    section: str,
+    item: str,
+    label: str,
+    unit: str,
+    *,
+    is_old: bool,
+    capability: tuple[int, int] | None = None,
+) -> str | None:
     """The metric that a row of the details page shows; ``None`` where label and section do not
     say which.
 
     A label that is itself a name, or that ends in one in parentheses
     (``--print-metric-name label-name``), needs no table. ``is_old`` says that the file is of
-    ncu up to 2024.1, which settles labels that changed their meaning later.
+    ncu up to 2024.1, which settles labels that changed their meaning later; ``capability`` is
+    the GPU's, which settles labels of units that only some chips have.
     """
     if section == COMMAND_LINE_SECTION or "__" in label or _METRIC_NAME.fullmatch(label):
         both = _LABEL_AND_NAME.fullmatch(label) if label.endswith(")") else None
@@ -100,13 +112,18 @@ def metric_of(section: str, item: str, label: str, unit: str, *, is_old: bool) -
         # Up to 2022 a header could show a metric by the label of its chart below.
         charts = {labels[label] for labels in known.by_item.values() if label in labels}
         meant = charts.pop() if len(charts) == 1 else ()
-    return _choose(meant, unit, is_old=is_old)
+    return _choose(meant, unit, is_old, capability)
 
 
-def _choose(candidates: _Candidates, unit: str, *, is_old: bool) -> str | None:
+def _choose(
+    candidates: _Candidates, unit: str, is_old: bool, capability: tuple[int, int] | None
+) -> str | None:
     if len(candidates) > 1 and is_old:
         old = tuple(c for c in candidates if c[1] <= _LAST_OLD_VERSION)
         candidates = old or candidates
+    if len(candidates) > 1 and capability is not None:
+        chip = 10 * capability[0] + capability[1]
+        candidates = tuple(c for c in candidates if c[3] <= chip <= c[4]) or candidates
     if len(candidates) > 1:
         base = printed_unit(unit).base
         fitting = tuple(c for c in candidates if unit_of(c[0]) == base)

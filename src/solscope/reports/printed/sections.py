@@ -17,7 +17,7 @@ from solscope.model.report import (
 )
 from solscope.model.units import printed_unit
 from solscope.reports.printed.labels import metric_of, section_identifier
-from solscope.reports.printed.launches import Identity
+from solscope.reports.printed.launches import Identity, device_of
 from solscope.reports.printed.notes import Notes
 from solscope.reports.printed.number_format import NumberFormat
 from solscope.reports.printed.values import Absent, Instanced, value_of
@@ -42,9 +42,11 @@ class PrintedMetric:
     unit: str
     text: str
 
-    def metric(self, *, is_old: bool) -> str | None:
+    def metric(self, *, is_old: bool, capability: tuple[int, int] | None = None) -> str | None:
         """The metric's name, ``None`` where label and section do not say."""
-        return metric_of(self.section, self.item, self.label, self.unit, is_old=is_old)
+        return metric_of(
+            self.section, self.item, self.label, self.unit, is_old=is_old, capability=capability
+        )
 
     @property
     def place(self) -> str:
@@ -55,9 +57,11 @@ class PrintedMetric:
         """The value in base units. Raises UnknownUnit."""
         return value_of(self.text, printed_unit(self.unit).exponent, numbers)
 
-    def explain(self, numbers: NumberFormat, *, is_old: bool) -> ColumnReading:
+    def explain(
+        self, numbers: NumberFormat, *, is_old: bool, capability: tuple[int, int] | None
+    ) -> ColumnReading:
         """How the row was understood."""
-        metric = self.metric(is_old=is_old)
+        metric = self.metric(is_old=is_old, capability=capability)
         unit, value, note = printed_unit(self.unit), self.value(numbers), None
         if isinstance(value, Instanced):
             note = f"{len(value.instances)} instances"
@@ -95,8 +99,9 @@ class PrintedLaunch:
         instances: dict[str, tuple[Instance, ...]] = {}
         valueless: dict[str, None] = {}
         sections: dict[str, list[tuple[str, str, str]]] = {}
+        chip = device_of(self.identity, {}).compute_capability
         for row in self.metrics:
-            known = row.metric(is_old=is_old)
+            known = row.metric(is_old=is_old, capability=chip)
             name = row.place if known is None else known
             if known is None:
                 notes.unknown_labels[name] = None
