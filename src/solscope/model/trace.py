@@ -12,12 +12,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from solscope.model.finding import Absence, Issue
+from solscope.model.kernel_name import short_name
 from solscope.model.report import Device, Dim3, Provenance
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-UNNAMED = "(no name in the export)"
+UNNAMED = "<no name in the export>"
 """Stands where an event's name is not in the file; never matched with anything."""
 
 
@@ -159,7 +160,7 @@ def _sum(kernels: pa.Table) -> Iterator[KernelTime]:
     total = pc.sum(grouped["ns_sum"]).as_py()
     for row in grouped.to_pylist():
         yield KernelTime(
-            name=row["short_name"] or row["name"] or UNNAMED,
+            name=row["short_name"] or short_name(row["name"] or UNNAMED),
             name_full=row["name"] or UNNAMED,
             launches=row["ns_count"],
             total_ns=float(row["ns_sum"]),

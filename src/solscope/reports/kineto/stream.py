@@ -31,7 +31,8 @@ HINT = "export the trace again, and wait until the profiler has written all of i
 
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BETWEEN = re.compile(rb"\}\s*,\s*\{")
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
+# A string that the text cuts off runs to its end: what looks like brackets in it is text.
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 
 
 class Trace:

@@ -140,19 +140,27 @@ class Bulk:
 
         schema = trace.schemas()[target]
         roles = ["start", "end", *wanted]
+        title = {"start": "start_ns", "end": "end_ns", **(renamed or {})}
         parts = []
         for batch in self._batches(table, roles):
-            columns = {
-                {"start": "start_ns", "end": "end_ns", **(renamed or {})}.get(role, role): (
-                    self._names.encode(batch[role]) if role in named else batch[role]
-                )
-                for role in roles
-            }
+            columns = {}
+            for role in roles:
+                column = batch[role]
+                if role in named:
+                    column = self._named(column, role in table.columns)
+                columns[title.get(role, role)] = column
             parts.append(_narrow(pa.table(columns).select(schema.names), schema, table.name))
         if not parts:
             return Columns(trace.empty(target))
         whole = pa.concat_tables(parts)
         return _usable(whole.unify_dictionaries() if table.text_columns else whole)
+
+    def _named(self, column: pa.Array, is_there: bool) -> pa.Array:
+        import pyarrow as pa
+
+        if is_there or self._names.fills_gaps:
+            return self._names.encode(column)
+        return pa.nulls(len(column), pa.dictionary(pa.int32(), pa.string()))
 
     def _batches(
         self, table: Table, roles: list[str], *, extra: str | None = None, where: str = "1"
@@ -181,9 +189,11 @@ class Bulk:
 class Names:
     """String ids of the export to dictionary columns."""
 
-    def __init__(self, by_id: Mapping[int, str], otherwise: str = trace.UNNAMED) -> None:
+    def __init__(self, by_id: Mapping[int, str], otherwise: str | None = None) -> None:
         import pyarrow as pa
 
+        self.fills_gaps = otherwise is not None
+        otherwise = otherwise or trace.UNNAMED
         self._ids = pa.array(list(by_id), pa.int64())
         self._strings = pa.array([*by_id.values(), otherwise], pa.string())
         self._missing = len(by_id)

@@ -7,6 +7,7 @@ and SKIPPED notices between them.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -23,12 +24,14 @@ from solscope.reports.nsys_stats.text import lines_of
 
 NAME = "nsys-stats"
 
+_JSON = re.compile(rb"\s*(\{|\[\s*[\[{\"])")
+
 HINT = "write it again: `nsys stats --report cuda_gpu_kern_sum --format csv FILE.nsys-rep`"
 
 
 def recognises(head: bytes, path: str) -> bool:
     """A table of nsys by its columns, or its notice that it skipped one."""
-    if b"\x00" in head[:2] or head.startswith((b"{", b"[", b"\x1f\x8b")):
+    if head.startswith(b"\x1f\x8b") or _JSON.match(head):
         return False
     output = split(lines_of(head)[:2000])
     return bool(output.skipped) or any(table.kind != "other" for table in output.tables)
