@@ -19,7 +19,7 @@ from solscope.model.report import (
     SectionMetric,
 )
 from solscope.reports import ncu_csv
-from solscope.reports.printed.labels import metric_of, section_identifier
+from solscope.reports.printed.labels import Era, metric_of, section_identifier
 
 csv.field_size_limit(1 << 28)
 
@@ -111,7 +111,7 @@ def _metric_name(launch: KernelLaunch, section: str, label: str, unit: str) -> s
     newer = _NEWER.get(label)
     if newer is not None and newer in launch.metrics:
         return newer
-    return metric_of(section, "", label, unit, is_old=True) or label
+    return metric_of(section, "", label, unit, era=Era.OLD) or label
 
 
 def _rule(row: dict[str, str], section: str) -> RuleAdvice:

@@ -170,3 +170,20 @@ def test_look_alikes_are_no_tables_of_ncu(kind: str) -> None:
         assert not ncu_csv.recognises(data[:65536], record["file"]), record["file"]
         with pytest.raises(ReportError, match="no table of ncu"):
             ncu_csv.read(record["file"], data, "0" * 64)
+
+
+def test_details_and_raw_page_of_one_capture_on_h200_agree_metric_by_metric() -> None:
+    details_file = corpus.find("sglang_triton_sweep__ncu__R_concurrent_decode", "ncu-csv")
+    raw_file = corpus.find("R_concurrent_decode__ncu_raw_full", "ncu-csv")
+    details = ncu_csv.read("details", corpus.raw(details_file), "0" * 64)
+    raw = ncu_csv.read("raw", corpus.raw(raw_file), "0" * 64)
+    compared = 0
+    for ours, theirs in zip(details.launches, raw.launches, strict=True):
+        assert ours.name_full == theirs.name_full
+        for name in ours.metrics:
+            value, other = ours.metrics[name], theirs.metrics.get(name)
+            if isinstance(value, int | float) and isinstance(other, int | float):
+                # Two decimals of a value scaled to 1 or more.
+                assert value == pytest.approx(other, rel=0.0051, abs=0.0051), name
+                compared += 1
+    assert compared > 2000

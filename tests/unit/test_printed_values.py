@@ -12,7 +12,7 @@ from solscope.model.metric_units import unit_of
 from solscope.model.units import PrintedUnit, is_old_spelling, printed_unit
 from solscope.reports.printed import kernel_names, values
 from solscope.reports.printed.kernel_names import short_name
-from solscope.reports.printed.labels import metric_of
+from solscope.reports.printed.labels import Era, era_of, metric_of
 from solscope.reports.printed.launches import nvtx_ranges
 from solscope.reports.printed.number_format import PLAIN, of_locale
 from solscope.reports.printed.values import Absent, Instanced, column_values, value_of
@@ -120,32 +120,52 @@ def test_instances_with_ids_and_without_an_aggregate() -> None:
 
 def test_a_label_means_nothing_without_its_section() -> None:
     sol, memory = "GPU Speed Of Light Throughput", "Memory Workload Analysis"
-    percent = metric_of(sol, "", "Memory Throughput", "%", is_old=False)
-    rate = metric_of(memory, "", "Memory Throughput", "Gbyte/s", is_old=False)
+    percent = metric_of(sol, "", "Memory Throughput", "%", era=Era.UNCLEAR)
+    rate = metric_of(memory, "", "Memory Throughput", "Gbyte/s", era=Era.UNCLEAR)
     assert percent == "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
     assert rate == "dram__bytes.sum.per_second"
-    assert metric_of("Somebody's section", "", "Memory Throughput", "%", is_old=False) is None
+    assert metric_of("Somebody's section", "", "Memory Throughput", "%", era=Era.UNCLEAR) is None
 
 
 def test_a_label_that_changed_its_meaning_needs_the_age_of_the_file() -> None:
     section = "Compute Workload Analysis"
-    old = metric_of(section, "", "SM Busy", "%", is_old=True)
+    old = metric_of(section, "", "SM Busy", "%", era=Era.OLD)
     assert old == "sm__instruction_throughput.avg.pct_of_peak_sustained_active"
-    assert metric_of(section, "", "SM Busy", "%", is_old=False) is None
+    assert metric_of(section, "", "SM Busy", "%", era=Era.UNCLEAR) is None
+    recent = era_of([("Duration", "us"), ("Local Memory Spilling Requests", "")])
+    assert metric_of(section, "", "SM Busy", "%", era=recent) == (
+        "sm__instruction_throughput.avg.pct_of_peak_sustained_elapsed"
+    )
+    assert era_of([("Duration", "usecond")]) is Era.OLD
+
+
+def test_the_chip_tells_which_unit_compresses() -> None:
+    section, label = "Memory Workload Analysis", "L2 Compression Success Rate"
+    names = [
+        metric_of(section, "", label, "%", era=Era.UNCLEAR, capability=chip)
+        for chip in ((8, 9), (9, 0), None)
+    ]
+    assert names == [
+        "lts__average_gcomp_input_sector_success_rate.pct",
+        "lrc__average_ilc_input_sector_success_rate.pct",
+        None,
+    ]
 
 
 def test_the_unit_tells_two_metrics_of_one_label_apart() -> None:
     section, label = "PM Sampling", "Maximum Sampling Interval"
-    assert metric_of(section, "", label, "cycle", is_old=True) == (
+    assert metric_of(section, "", label, "cycle", era=Era.OLD) == (
         "profiler__pmsampler_interval_cycles"
     )
-    assert metric_of(section, "", label, "us", is_old=False) == "profiler__pmsampler_interval_time"
+    assert (
+        metric_of(section, "", label, "us", era=Era.UNCLEAR) == "profiler__pmsampler_interval_time"
+    )
 
 
 def test_a_printed_name_is_the_name() -> None:
     name = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
-    assert metric_of("x", "", name, "%", is_old=False) == name
-    assert metric_of("x", "", f"Compute ({name})", "%", is_old=False) == name
+    assert metric_of("x", "", name, "%", era=Era.UNCLEAR) == name
+    assert metric_of("x", "", f"Compute ({name})", "%", era=Era.UNCLEAR) == name
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from sys import intern
 from solscope.errors import ReportError
 from solscope.model.reading import ColumnReading
 from solscope.model.report import Device, KernelLaunch, NvtxRange, RuleAdvice
-from solscope.model.units import is_old_spelling
 from solscope.reports.ncu_csv.layout import Table
 from solscope.reports.ncu_csv.rows import Columns
+from solscope.reports.printed.labels import Era, era_of
 from solscope.reports.printed.launches import device_of, dim3, launch, nvtx_ranges
 from solscope.reports.printed.notes import Notes
 from solscope.reports.printed.number_format import NumberFormat
@@ -26,9 +26,9 @@ class DetailRows:
     launches: dict[tuple[int, str, str], PrintedLaunch] = field(default_factory=dict)
 
     @property
-    def is_old(self) -> bool:
-        """Whether ncu up to 2024.1 printed the page, by the spelling of its units."""
-        return any(is_old_spelling(m.unit) for p in self.launches.values() for m in p.metrics)
+    def era(self) -> Era:
+        """Which ncu printed the page."""
+        return era_of((m.label, m.unit) for p in self.launches.values() for m in p.metrics)
 
     def number_texts(self) -> Iterator[str]:
         """All value cells, to find out how numbers are written."""
@@ -149,9 +149,9 @@ def launches(rows: DetailRows, numbers: NumberFormat, notes: Notes) -> tuple[Ker
     """
     devices: dict[Device, Device] = {}
     made = []
-    is_old = rows.is_old
+    era = rows.era
     for index, printed in enumerate(rows.launches.values()):
-        metrics, details = printed.read(numbers, notes, is_old=is_old)
+        metrics, details = printed.read(numbers, notes, era=era)
         device = device_of(printed.identity, metrics.values)
         device = devices.setdefault(device, device)
         made.append(launch(index, printed.identity, metrics, device, details))
@@ -161,11 +161,11 @@ def launches(rows: DetailRows, numbers: NumberFormat, notes: Notes) -> tuple[Ker
 def explain(rows: DetailRows, numbers: NumberFormat) -> Iterator[ColumnReading]:
     """How each label was understood, by its first appearance."""
     seen: set[tuple[str, str, str, str]] = set()
-    is_old = rows.is_old
+    era = rows.era
     for printed in rows.launches.values():
         chip = device_of(printed.identity, {}).compute_capability
         for metric in printed.metrics:
             key = (metric.section, metric.item, metric.label, metric.unit)
             if key not in seen:
                 seen.add(key)
-                yield metric.explain(numbers, is_old=is_old, capability=chip)
+                yield metric.explain(numbers, era=era, capability=chip)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from solscope.model.summary import LaunchSummary
-from solscope.model.units import is_old_spelling
 from solscope.reports.ncu_csv.layout import Table
 from solscope.reports.ncu_csv.rows import Columns
+from solscope.reports.printed.labels import era_of
 from solscope.reports.printed.launches import Identity
 from solscope.reports.printed.notes import Notes
 from solscope.reports.printed.number_format import NumberFormat
@@ -56,8 +56,8 @@ def gather(table: Table, notes: Notes) -> SummaryRows:
 
 def summaries(rows: SummaryRows, numbers: NumberFormat, notes: Notes) -> tuple[LaunchSummary, ...]:
     """What the page says of each kernel. Raises UnknownUnit."""
-    is_old = any(is_old_spelling(unit) for group in rows.groups.values() for _, _, unit, _ in group)
+    era = era_of((row[1], row[2]) for group in rows.groups.values() for row in group)
     return tuple(
-        summarise(identity, invocations, group, numbers, notes, is_old=is_old)
+        summarise(identity, invocations, group, numbers, notes, era=era)
         for (identity, invocations), group in rows.groups.items()
     )

@@ -9,7 +9,6 @@ from solscope.model.finding import Absence, Issue, Severity
 from solscope.model.reading import ColumnReading, FileReading
 from solscope.model.report import Device, KernelLaunch, Provenance, Report
 from solscope.model.summary import SummaryReport
-from solscope.model.units import is_old_spelling
 from solscope.reports.ncu_text.page import (
     UNNAMED,
     PageParser,
@@ -18,6 +17,7 @@ from solscope.reports.ncu_text.page import (
     number_texts,
 )
 from solscope.reports.printed.encoding import DecodedText, decode, decode_head, unfold
+from solscope.reports.printed.labels import Era, era_of
 from solscope.reports.printed.launches import device_of, dim3, launch
 from solscope.reports.printed.notes import Notes, not_printed
 from solscope.reports.printed.number_format import NumberFormat, detect, of_locale
@@ -50,10 +50,10 @@ def read(
     _, pages = _pages(path, data)
     notes = Notes(said=pages.said, cut=pages.is_cut)
     numbers = _numbers(path, pages, locale)
-    is_old = _is_old(pages)
-    launches = tuple(_launches(pages, numbers, notes, is_old))
+    era = _era(pages)
+    launches = tuple(_launches(pages, numbers, notes, era))
     summaries = tuple(
-        summarise(s.identity, s.invocations, s.rows, numbers, notes, is_old=is_old)
+        summarise(s.identity, s.invocations, s.rows, numbers, notes, era=era)
         for s in pages.summaries
     )
     session, devices, version = read_blocks(pages.session)
@@ -127,25 +127,25 @@ def _known(pages: TextPages) -> Iterator[tuple[str, int]]:
                     yield metric.text, size[0] * size[1] * size[2]
 
 
-def _is_old(pages: TextPages) -> bool:
-    units = [metric.unit for printed in pages.launches for metric in printed.metrics]
-    units += [unit for summary in pages.summaries for _, _, unit, _ in summary.rows]
-    return any(is_old_spelling(unit) for unit in units)
+def _era(pages: TextPages) -> Era:
+    rows = [(metric.label, metric.unit) for one in pages.launches for metric in one.metrics]
+    rows += [(row[1], row[2]) for summary in pages.summaries for row in summary.rows]
+    return era_of(rows)
 
 
 def _launches(
-    pages: TextPages, numbers: NumberFormat, notes: Notes, is_old: bool
+    pages: TextPages, numbers: NumberFormat, notes: Notes, era: Era
 ) -> Iterator[KernelLaunch]:
     devices: dict[Device, Device] = {}
     for index, printed in enumerate(pages.launches):
-        metrics, details = printed.read(numbers, notes, is_old=is_old)
+        metrics, details = printed.read(numbers, notes, era=era)
         device = device_of(printed.identity, metrics.values)
         device = devices.setdefault(device, device)
         yield launch(index, printed.identity, metrics, device, details)
 
 
 def _columns(pages: TextPages, numbers: NumberFormat) -> Iterator[ColumnReading]:
-    is_old = _is_old(pages)
+    era = _era(pages)
     seen: set[tuple[str, str, str]] = set()
     for printed in pages.launches:
         chip = device_of(printed.identity, {}).compute_capability
@@ -153,7 +153,7 @@ def _columns(pages: TextPages, numbers: NumberFormat) -> Iterator[ColumnReading]
             key = (metric.section, metric.label, metric.unit)
             if key not in seen:
                 seen.add(key)
-                yield metric.explain(numbers, is_old=is_old, capability=chip)
+                yield metric.explain(numbers, era=era, capability=chip)
 
 
 def _unnamed(launches: tuple[KernelLaunch, ...]) -> Iterator[Issue]:

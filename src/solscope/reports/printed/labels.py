@@ -8,22 +8,36 @@ says where it comes from.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache, lru_cache
 from importlib.resources import files
 
 import msgspec
 
 from solscope.model.metric_units import unit_of
-from solscope.model.units import printed_unit
+from solscope.model.units import is_old_spelling, printed_unit
 
 COMMAND_LINE_SECTION = "Command line profiler metrics"
 """Section of metrics that were asked for by name; its labels are the names."""
 
 _LAST_OLD_VERSION = "2024.3"  # the spelling of units changed after 2024.1.1, by 2025.1
+_FIRST_RECENT_VERSION = "2025.2"
+# Seen only on pages where "SM Busy" has its meaning of 2026.1 (checked against the raw page of
+# the same launches).
+_RECENT_LABELS = frozenset({"Local Memory Spilling Requests", "Shared Memory Spilling Requests"})
 _METRIC_NAME = re.compile(r"[A-Za-z][\w.]*__[\w.:]+|[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?:\.[a-z_]+)*")
 _LABEL_AND_NAME = re.compile(r".*\(((?:[\w.]+:)?\w+__[\w.]+|[a-z0-9]+(?:_[a-z0-9]+)+)\)")
+
+
+class Era(StrEnum):
+    """Which ncu printed a page, by its own words; pages do not name their version."""
+
+    OLD = "2024.1 or earlier"
+    UNCLEAR = "later than 2024.1"
+    RECENT = "2025.2 or later"
+
 
 _Candidate = tuple[str, str, str, int, int]
 _Candidates = tuple[_Candidate, ...]
@@ -80,6 +94,17 @@ def section_display_name(identifier: str) -> str:
     return _sections()[1].get(identifier, identifier)
 
 
+def era_of(rows: Iterable[tuple[str, str]]) -> Era:
+    """The era of a page, by label and unit of all of its rows."""
+    era = Era.UNCLEAR
+    for label, unit in rows:
+        if is_old_spelling(unit):
+            return Era.OLD
+        if label in _RECENT_LABELS:
+            era = Era.RECENT
+    return era
+
+
 @lru_cache(maxsize=1 << 16)
 def metric_of(
     section: str,
@@ -87,16 +112,16 @@ def metric_of(
     label: str,
     unit: str,
     *,
-    is_old: bool,
+    era: Era,
     capability: tuple[int, int] | None = None,
 ) -> str | None:
     """The metric that a row of the details page shows; ``None`` where label and section do not
     say which.
 
     A label that is itself a name, or that ends in one in parentheses
-    (``--print-metric-name label-name``), needs no table. ``is_old`` says that the file is of
-    ncu up to 2024.1, which settles labels that changed their meaning later; ``capability`` is
-    the GPU's, which settles labels of units that only some chips have.
+    (``--print-metric-name label-name``), needs no table. ``era`` says of which ncu the
+    file is, which settles labels that changed their meaning; ``capability`` is the GPU's,
+    which settles labels of units that only some chips have.
     """
     if section == COMMAND_LINE_SECTION or "__" in label or _METRIC_NAME.fullmatch(label):
         both = _LABEL_AND_NAME.fullmatch(label) if label.endswith(")") else None
@@ -112,15 +137,16 @@ def metric_of(
         # Up to 2022 a header could show a metric by the label of its chart below.
         charts = {labels[label] for labels in known.by_item.values() if label in labels}
         meant = charts.pop() if len(charts) == 1 else ()
-    return _choose(meant, unit, is_old, capability)
+    return _choose(meant, unit, era, capability)
 
 
 def _choose(
-    candidates: _Candidates, unit: str, is_old: bool, capability: tuple[int, int] | None
+    candidates: _Candidates, unit: str, era: Era, capability: tuple[int, int] | None
 ) -> str | None:
-    if len(candidates) > 1 and is_old:
-        old = tuple(c for c in candidates if c[1] <= _LAST_OLD_VERSION)
-        candidates = old or candidates
+    if len(candidates) > 1 and era is Era.OLD:
+        candidates = tuple(c for c in candidates if c[1] <= _LAST_OLD_VERSION) or candidates
+    if len(candidates) > 1 and era is Era.RECENT:
+        candidates = tuple(c for c in candidates if c[2] >= _FIRST_RECENT_VERSION) or candidates
     if len(candidates) > 1 and capability is not None:
         chip = 10 * capability[0] + capability[1]
         candidates = tuple(c for c in candidates if c[3] <= chip <= c[4]) or candidates

@@ -16,7 +16,7 @@ from solscope.model.report import (
     SectionMetric,
 )
 from solscope.model.units import printed_unit
-from solscope.reports.printed.labels import metric_of, section_identifier
+from solscope.reports.printed.labels import Era, metric_of, section_identifier
 from solscope.reports.printed.launches import Identity, device_of
 from solscope.reports.printed.notes import Notes
 from solscope.reports.printed.number_format import NumberFormat
@@ -42,10 +42,10 @@ class PrintedMetric:
     unit: str
     text: str
 
-    def metric(self, *, is_old: bool, capability: tuple[int, int] | None = None) -> str | None:
+    def metric(self, *, era: Era, capability: tuple[int, int] | None = None) -> str | None:
         """The metric's name, ``None`` where label and section do not say."""
         return metric_of(
-            self.section, self.item, self.label, self.unit, is_old=is_old, capability=capability
+            self.section, self.item, self.label, self.unit, era=era, capability=capability
         )
 
     @property
@@ -58,10 +58,10 @@ class PrintedMetric:
         return value_of(self.text, printed_unit(self.unit).exponent, numbers)
 
     def explain(
-        self, numbers: NumberFormat, *, is_old: bool, capability: tuple[int, int] | None
+        self, numbers: NumberFormat, *, era: Era, capability: tuple[int, int] | None
     ) -> ColumnReading:
         """How the row was understood."""
-        metric = self.metric(is_old=is_old, capability=capability)
+        metric = self.metric(era=era, capability=capability)
         unit, value, note = printed_unit(self.unit), self.value(numbers), None
         if isinstance(value, Instanced):
             note = f"{len(value.instances)} instances"
@@ -92,7 +92,7 @@ class PrintedLaunch:
     rules: list[RuleAdvice] = field(default_factory=list)
 
     def read(
-        self, numbers: NumberFormat, notes: Notes, *, is_old: bool
+        self, numbers: NumberFormat, notes: Notes, *, era: Era
     ) -> tuple[PlainMetrics, PlainDetails]:
         """Metrics and sections in base units. Raises UnknownUnit."""
         values: dict[str, MetricValue] = {}
@@ -101,7 +101,7 @@ class PrintedLaunch:
         sections: dict[str, list[tuple[str, str, str]]] = {}
         chip = device_of(self.identity, {}).compute_capability
         for row in self.metrics:
-            known = row.metric(is_old=is_old, capability=chip)
+            known = row.metric(era=era, capability=chip)
             name = row.place if known is None else known
             if known is None:
                 notes.unknown_labels[name] = None

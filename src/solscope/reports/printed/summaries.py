@@ -8,7 +8,7 @@ from solscope.model.report import MetricValue
 from solscope.model.summary import LaunchSummary, MetricSummary
 from solscope.model.units import printed_unit
 from solscope.reports.printed.kernel_names import short_name
-from solscope.reports.printed.labels import metric_of
+from solscope.reports.printed.labels import Era, metric_of
 from solscope.reports.printed.launches import Identity, device_of, dim3, whole
 from solscope.reports.printed.notes import Notes
 from solscope.reports.printed.number_format import NumberFormat
@@ -25,7 +25,7 @@ def summarise(
     numbers: NumberFormat,
     notes: Notes,
     *,
-    is_old: bool,
+    era: Era,
 ) -> LaunchSummary:
     """What a page says of one kernel. Raises UnknownUnit."""
     return LaunchSummary(
@@ -36,13 +36,13 @@ def summarise(
         process_id=whole(identity.process_id),
         grid=dim3(identity.grid),
         block=dim3(identity.block),
-        metrics=tuple(_metric(row, numbers, notes, is_old=is_old) for row in rows),
+        metrics=tuple(_metric(row, numbers, notes, era=era) for row in rows),
     )
 
 
-def _metric(row: SummaryRow, numbers: NumberFormat, notes: Notes, *, is_old: bool) -> MetricSummary:
+def _metric(row: SummaryRow, numbers: NumberFormat, notes: Notes, *, era: Era) -> MetricSummary:
     section, label, unit, cells = row
-    name = metric_of(section, "", label, unit, is_old=is_old)
+    name = metric_of(section, "", label, unit, era=era)
     if name is None:
         name = f"{section}: {label}" if section else label
         notes.unknown_labels[name] = None
