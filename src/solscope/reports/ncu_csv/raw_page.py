@@ -80,7 +80,7 @@ class RawRows:
         for position, (i, _) in enumerate(self.metrics):
             if self.scaled_are_fixed and self.has_unit(position):
                 continue
-            for cell in set(self.cells(i)):
+            for cell in dict.fromkeys(self.cells(i)):
                 if "(" in cell:
                     yield from number_texts(cell)
                 else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from solscope.model.finding import Absence, Issue, Severity
 from solscope.reports.printed.values import Absent
 
-_NAMED = 6
+_NAMED = 3
 
 
 @dataclass(slots=True)

@@ -100,7 +100,7 @@ def detect(
     """
     text = "\n".join(numbers)
     evidence = _Evidence()
-    for token in set(_SUSPECT.findall(text)):
+    for token in dict.fromkeys(_SUSPECT.findall(text)):
         _weigh(token, evidence)
     point = _POINT_PROOF.search(text)
     if point is not None:
