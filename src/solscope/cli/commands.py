@@ -147,7 +147,8 @@ def _parameters(request_type: Any) -> tuple[list[inspect.Parameter], dict[str, A
             options["name"] = (name, *meta.get("alias", ()))
         if meta.get("hidden"):
             options["show"] = False
-        annotation = Annotated[hints[field.name], cyclopts.Parameter(**options)]
+        # Built at run time, from the field: not a type that a checker could read.
+        annotation = Annotated.__class_getitem__((hints[field.name], cyclopts.Parameter(**options)))  # type: ignore[attr-defined]
         annotations[field.name] = annotation
         kind = (
             inspect.Parameter.POSITIONAL_OR_KEYWORD

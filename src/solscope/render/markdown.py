@@ -1,0 +1,157 @@
+"""A page in Markdown, for pull requests and tickets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from solscope.model.verdict import Analysis
+from solscope.render.view import numbers
+from solscope.render.view import page as view
+from solscope.render.view.page import Page
+from solscope.render.view.rows import Row, Speed
+from solscope.render.view.selection import grouped_absences, select
+
+_CODE = re.compile(r"(`[^`]+`)")
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+
+
+def page(analysis: Analysis, *, top: int | None = None, sort: str = "time") -> str:
+    """The analysis in Markdown. Names are escaped: none can become markup."""
+    shown = view.page(analysis)
+    rows = select(shown.rows, sort=sort, top=top)
+    return "\n".join(_lines(shown, rows)).rstrip() + "\n"
+
+
+def _lines(shown: Page, rows: Sequence[Row]) -> Iterator[str]:
+    """The page, line by line."""
+    yield f"# solscope: {code(shown.title)}"
+    yield ""
+    yield from _incomplete(shown)
+    for report in shown.reports:
+        parts = (report.device, f"ceilings {report.chip}", report.tool, report.context)
+        text = " · ".join(escape(part) for part in parts if part)
+        yield f"- {code(report.file)} (sha256 {report.digest}…): {text}"
+        for issue in report.issues:
+            yield f"  - {issue.severity.value}: {escape(issue.what)}"
+    yield ""
+    shares = ", ".join(f"{s.style.label} {s.text}" for s in shown.shares)
+    yield (
+        f"{shown.kernel_count} kernels, {shown.launch_count} launches, {shown.total_time} in "
+        f"kernels. Bound by: {shares}."
+    )
+    yield ""
+    yield from _table(rows)
+    yield ""
+    if len(rows) < len(shown.rows):
+        yield f"{len(shown.rows) - len(rows)} more kernels are not shown."
+        yield ""
+    yield from _notes(shown, rows)
+    yield from _kernels(rows)
+    yield from _incomplete(shown)
+
+
+def escape(text: str) -> str:
+    r"""Text that Markdown and HTML show as it is; `code` in it stays code.
+
+    >>> escape("f<int>_a *b* `--set full`")
+    'f\\<int\\>_a \\*b\\* `--set full`'
+    """
+    parts = _CODE.split(text)
+    shown = [part if i % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts)]
+    return "".join(shown)
+
+
+def code(text: str) -> str:
+    r"""A name as code; inside a table too, and whatever it holds.
+
+    >>> code("f<int>|`x`")
+    '`` f<int>\\|`x` ``'
+    """
+    text = text.replace("|", "\\|")
+    if "`" not in text:
+        return f"`{text}`"
+    fence = "`" * (max(len(run) for run in re.findall("`+", text)) + 1)
+    return f"{fence} {text} {fence}"
+
+
+def _incomplete(shown: Page) -> Iterator[str]:
+    if shown.incomplete_text:
+        yield f"> **{escape(shown.incomplete_text)}**"
+        yield ""
+
+
+def _table(rows: Sequence[Row]) -> Iterator[str]:
+    yield (
+        "| # | kernel | time | share | bound by | SoL, profile | SoL, data sheet | intensity "
+        "| FLOP/s | DRAM | occupancy |"
+    )
+    yield "|--:|:--|--:|--:|:--|--:|--:|--:|--:|--:|--:|"
+    for row in rows:
+        cells = (
+            row.rank,
+            code(row.name),
+            row.time,
+            row.share,
+            row.bound_label,
+            row.profiled.cell,
+            row.sheet.cell,
+            row.intensity,
+            row.flop_rate,
+            row.dram_rate,
+            row.occupancy,
+        )
+        yield "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def _notes(shown: Page, rows: Sequence[Row]) -> Iterator[str]:
+    yield "SoL is achieved over the nearest counted roof:"
+    yield ""
+    for ceiling in shown.ceilings:
+        clock = "clock not stated" if ceiling.clock == numbers.ABSENT else f"at {ceiling.clock}"
+        yield f"- {ceiling.resource} {ceiling.peak}: {code(ceiling.key)}, {clock}"
+    for line in shown.over:
+        yield f"- above 100 %: {escape(line)}"
+    if any(row.dram_rate.text.startswith("≈") for row in rows):
+        yield "- ≈ is an estimate: percent of peak × peak; the bytes were not counted"
+    if shown.unknown_share:
+        yield f"- family unknown: {shown.unknown_share} of the time"
+    yield ""
+    missing = list(grouped_absences(shown, {row.rank for row in rows}))
+    if missing:
+        yield "## Not measured"
+        yield ""
+        for absence, kernels in missing:
+            remedy = f" → {escape(absence.remedy)}" if absence.remedy else ""
+            yield f"- {code(absence.field)} ({kernels}): {escape(absence.reason)}{remedy}"
+        yield ""
+
+
+def _kernels(rows: Sequence[Row]) -> Iterator[str]:
+    yield "## Kernels"
+    yield ""
+    for row in rows:
+        yield f"### {row.rank}. {code(row.name)}"
+        yield ""
+        for ground in row.grounds:
+            yield f"- {row.bound_label}: {escape(ground)}"
+        for name, speed in (("profile", row.profiled), ("data sheet", row.sheet)):
+            yield from _speed(name, speed)
+        for stall in row.stalls[:3]:
+            yield f"- stalled on {escape(stall.reason)}: {stall.text} of {row.stalls_source}"
+        for finding in row.findings:
+            yield f"- {finding.severity.value}: {escape(finding.fact)} → {escape(finding.remedy)}"
+        for advice in row.advice:
+            speedup = f" ({advice.speedup})" if advice.speedup else ""
+            yield f"- ncu rule, {escape(advice.name)}: {escape(advice.message)}{speedup}"
+        yield ""
+
+
+def _basis(speed: Speed) -> str:
+    return speed.basis.replace(speed.ceiling, code(speed.ceiling))
+
+
+def _speed(name: str, speed: Speed) -> Iterator[str]:
+    if speed.ceiling:
+        over = f"; above 100 %: {escape(speed.over)}" if speed.over else ""
+        yield f"- {name}: {speed.cell} = {_basis(speed)}{over}"
