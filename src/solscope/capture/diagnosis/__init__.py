@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from solscope.capture.diagnosis import command, manifest
+from solscope.capture.diagnosis import command, manifest, reporting
 from solscope.capture.diagnosis.derivation import derive
 from solscope.capture.diagnosis.judgement import Judge, conclude
 from solscope.capture.diagnosis.knowledge import Knowledge, load
 from solscope.capture.diagnosis.redaction import redact
 from solscope.capture.diagnosis.scanning import SMALL_FILE_BYTES, Facts, Scanner
 from solscope.model.diagnosis import Cause, Diagnosis
+from solscope.model.report import Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One thing to read: a file, a stream or a text. ``name`` is how it is shown; ``head``
-    reads the first bytes, so that a report can be told from a log before it is scanned."""
+    """One thing to read: a file, a stream, a text or a command. ``name`` is how it is shown."""
 
     name: str
     path: Path | None = None
@@ -37,10 +37,11 @@ class Evidence:
 def diagnose(
     evidence: Sequence[Evidence],
     *,
-    stated: Iterable[tuple[str, str, str, dict[str, str]]] = (),
+    reports: Sequence[Report] = (),
+    version: str | None = None,
     knowledge: Knowledge | None = None,
 ) -> Diagnosis:
-    """Diagnose from texts and from facts that the caller states as (code, where, text, fields).
+    """Diagnose from texts and reports. ``version`` is ncu's release, where it is known.
 
     Raises :class:`OSError` where a file cannot be read.
     """
@@ -50,11 +51,14 @@ def diagnose(
     commands: list[command.Command] = []
     for item in evidence:
         commands += _take(item, scanner, facts)
-    for code, where, text, fields in stated:
-        facts.add(code, where, text, fields)
-    version = facts.value("ncu-version", "version")
-    causes = _judge(Judge(knowledge), commands, facts, version)
-    return conclude(causes, facts, knowledge, [redact(e.name) for e in evidence])
+    if version is not None:
+        facts.add("ncu-version", "stated", f"ncu {version}", {"version": version})
+    wanted = next((v for c in commands if (v := c.value("kernel-name"))), None)
+    for report in reports:
+        reporting.state(report, wanted, facts)
+    causes = _judge(Judge(knowledge), commands, facts, facts.value("ncu-version", "version"))
+    read = [e.name for e in evidence] + [r.provenance.path for r in reports]
+    return conclude(causes, facts, knowledge, [redact(name) for name in read])
 
 
 def _judge(
@@ -85,6 +89,7 @@ def _copy(facts: Facts) -> Facts:
         by_code={code: list(kept) for code, kept in facts.by_code.items()},
         counts=dict(facts.counts),
         last=dict(facts.last),
+        last_order=dict(facts.last_order),
         unknown=list(facts.unknown),
         order=facts.order,
         seen=set(facts.seen),

@@ -94,10 +94,9 @@ def _progress(facts: Facts) -> None:
     if begun is None:
         return
     later = max(
-        (facts.last[c].order for c in ("profiling-done", "disconnected") if c in facts.last),
-        default=0,
+        (facts.last_order.get(code, 0) for code in ("profiling-done", "disconnected")), default=0
     )
-    if begun.order > later:
+    if facts.last_order["profiling-begun"] > later:
         shown = dataclasses.replace(begun, text=quote(begun.text))
         waits = "yes" if COLLECTIVE.search(_kernel(begun)) else "no"
         _add(facts, "unfinished-kernel", shown, kernel=_kernel(begun), waits=waits)

@@ -122,14 +122,19 @@ _LONGEST_ANCHOR = 28
 
 
 class Pattern:
-    """A compiled pattern: its regular expression and the literal that a matching line holds."""
+    """A compiled pattern: its regular expression, and the literals that a matching line holds.
 
-    __slots__ = ("anchor", "head", "regex", "text")
+    ``anchor`` is a stretch of text; ``word`` a whole word of it, ``None`` where none is sure to
+    stand alone.
+    """
+
+    __slots__ = ("anchor", "head", "regex", "text", "word")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.regex = re.compile(_expression(text), re.IGNORECASE)
         self.anchor = _anchor(text)
+        self.word = _word(text)
         self.head = _PLACEHOLDER.split(text.removeprefix("^"))[0].lower()
 
     def match(self, line: str) -> dict[str, str] | None:
@@ -172,6 +177,19 @@ def _anchor(text: str) -> str:
     pieces = _PLACEHOLDER.sub("\0", text.removeprefix("^").removesuffix("$"))
     parts = re.split(r"[\0\"'\u201c\u201d\u2018\u2019`]+", pieces.lower())
     return max((" ".join(part.split()) for part in parts), key=len)[:_LONGEST_ANCHOR]
+
+
+def _word(text: str) -> str | None:
+    """The longest word that every matching line holds as a word of its own, lower case.
+
+    Not one that touches a placeholder, and not the last one (a plural may follow it) unless the
+    pattern is that one word.
+    """
+    body = _PLACEHOLDER.sub("x\0x", text.removeprefix("^").removesuffix("$")).lower()
+    words = [hit for hit in re.finditer(r"[a-z0-9_\0]+", body) if "\0" not in hit.group()]
+    sure = [w.group() for w in words if w.end() < len(body) or _IDENTIFIER.match(text)]
+    sure = [w for w in sure if len(w) >= _SHORTEST_ANCHOR]
+    return max(sure, key=len) if sure else None
 
 
 def sample_of(text: str) -> str:

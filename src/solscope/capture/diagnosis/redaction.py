@@ -18,7 +18,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}", r"\1<token>"),
         (
             r"([\w-]*(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key)[\w-]*"
-            r"[\"']?\s*[=:]\s*[\"']?)[^\s\"',}]+",
+            r"[\"']?\s*[=:]\s*[\"']?)[^\s\"',})]+",
             r"\1<secret>",
         ),
         (r"(://)[^/\s:@]+:[^/\s@]+@", r"\1<secret>@"),

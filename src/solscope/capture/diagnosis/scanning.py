@@ -21,6 +21,12 @@ SMALL_FILE_BYTES = 1 << 18
 LONGEST_LINE_BYTES = 1 << 14
 KEPT_PER_CODE = 60
 KEPT_UNKNOWN = 20
+OFTEN_ENOUGH = 64
+MOST_SHAPES = 20_000
+
+_TO_WORDS = bytes(
+    c if chr(c).isalnum() and c < 128 or c == 0x5F else 0x20 for c in range(256)
+)
 
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _PREFIX = re.compile(r"={1,2}\s?(ERROR|WARNING|PROF|LOG)\s?={1,2}", re.IGNORECASE)
@@ -37,6 +43,7 @@ class Facts:
     counts: dict[str, int] = field(default_factory=dict)
     last: dict[str, LogFact] = field(default_factory=dict)
     unknown: list[UnknownLine] = field(default_factory=list)
+    last_order: dict[str, int] = field(default_factory=dict)
     order: int = 0
     seen: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
 
@@ -64,9 +71,17 @@ class Facts:
             is_timed=is_timed,
         )
         self.last[code] = fact
+        self.last_order[code] = self.order
         if key not in self.seen and len(kept) < KEPT_PER_CODE:
             self.seen.add(key)
             kept.append(fact)
+
+    def count_again(self, fact: LogFact) -> None:
+        """A further line like many before it: only its place in order and its number are kept."""
+        self.order += 1
+        self.counts[fact.code] += 1
+        self.last[fact.code] = fact
+        self.last_order[fact.code] = self.order
 
     def all(self, code: str) -> list[LogFact]:
         """The kept facts of a code, in reading order."""
@@ -83,6 +98,14 @@ class Facts:
         return None if fact is None else fact.fields.get(name)
 
 
+@dataclass(slots=True)
+class _Shape:
+    """A line without its digits: what it matched, and how often it was met."""
+
+    facts: tuple[LogFact, ...] = ()
+    times: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class _Entry:
     template: Template
@@ -95,6 +118,8 @@ class Scanner:
 
     def __init__(self, knowledge: Knowledge) -> None:
         self._by_anchor: dict[bytes, list[_Entry]] = {}
+        self._anchors_by_word: dict[bytes, set[bytes]] = {}
+        self._wordless: set[bytes] = set()
         self._by_file: list[_Entry] = []
         for template in knowledge.templates.values():
             patterns, unless = knowledge.patterns[template.id]
@@ -105,7 +130,12 @@ class Scanner:
                 else:
                     anchor = pattern.anchor.encode()
                     self._by_anchor.setdefault(anchor, []).append(entry)
-        self._nearest: dict[str, tuple[str, float] | None] = {}
+                    if pattern.word is None:
+                        self._wordless.add(anchor)
+                    else:
+                        word = pattern.word.encode()
+                        self._anchors_by_word.setdefault(word, set()).add(anchor)
+        self._shapes: dict[bytes, _Shape] = {}
 
     def scan(self, stream: BinaryIO, name: str, facts: Facts) -> int:
         """Add the facts of a stream; returns the number of lines. ``name`` is shown as given."""
@@ -135,7 +165,7 @@ class Scanner:
         if b"\x1b" in block:
             block = _ANSI.sub(b"", block)
         low = block.lower()
-        present = [a for a in self._by_anchor if a in low]
+        present = self._anchors_in(low)
         markers = [m for m in _MARKERS if m in low]
         if not present and not markers:
             return
@@ -144,11 +174,42 @@ class Scanner:
         for start, end in _lines_with(low, [*present, *markers]):
             number += block.count(b"\n", position, start)
             position = start
-            line = block[start:end][:LONGEST_LINE_BYTES].decode("utf-8", "replace")
-            for segment in _segments(line):
-                self._match(segment, entries, f"{name}:{number}", facts)
+            raw = block[start : min(end, start + LONGEST_LINE_BYTES)]
+            self._scan_line(raw, entries, name, number, facts)
 
-    def _match(self, line: str, entries: Iterable[_Entry], where: str, facts: Facts) -> None:
+    def _anchors_in(self, low: bytes) -> list[bytes]:
+        """The anchors that a block holds: first by its words, which is cheap, then by search."""
+        words = set(low.translate(_TO_WORDS).split())
+        likely = set(self._wordless)
+        for word in words & self._anchors_by_word.keys():
+            likely |= self._anchors_by_word[word]
+        return [a for a in likely if a in low]
+
+    def _scan_line(
+        self, raw: bytes, entries: list[_Entry], name: str, number: int, facts: Facts
+    ) -> None:
+        """Match a line, or only count it where its shape (digits apart) was met often enough."""
+        key = raw.translate(None, b"0123456789")
+        shape = self._shapes.get(key)
+        if shape is not None and shape.times >= OFTEN_ENOUGH:
+            for fact in shape.facts:
+                facts.count_again(fact)
+            return
+        line = raw.decode("utf-8", "replace")
+        where = f"{name}:{number}"
+        codes: list[str] = []
+        for segment in _segments(line):
+            codes += self._match(segment, entries, where, facts)
+        if shape is None and len(self._shapes) < MOST_SHAPES and codes:
+            shape = self._shapes[key] = _Shape()
+        if shape is not None:
+            shape.times += 1
+            shape.facts = tuple(facts.last[code] for code in codes)
+
+    def _match(
+        self, line: str, entries: Iterable[_Entry], where: str, facts: Facts
+    ) -> Iterable[str]:
+        """Add the facts of a line; the codes that it matched."""
         low = line.lower()
         known = False
         done: set[str] = set()
@@ -166,6 +227,7 @@ class Scanner:
             facts.add(entry.template.id, where, line, fields, is_timed=timed)
         if not known:
             self._keep_unknown(line, where, facts)
+        return done
 
     def _keep_unknown(self, line: str, where: str, facts: Facts) -> None:
         hit = _COMPLAINT.match(line)
