@@ -131,9 +131,12 @@ def markdown(diagnosis: Diagnosis) -> str:
         [f"{escape(c.title)}. {escape(' '.join(c.why))}" for c in diagnosis.harmless],
     )
     lines += _section(
-        "Only consequences", [f"{escape(what)} ({count}x)" for what, count in diagnosis.consequences]
+        "Only consequences",
+        [f"{escape(what)} ({count}x)" for what, count in diagnosis.consequences],
     )
-    lines += _section("Unknown lines", [f"{code(u.where)}: {code(u.text)}" for u in diagnosis.unknown])
+    lines += _section(
+        "Unknown lines", [f"{code(u.where)}: {code(u.text)}" for u in diagnosis.unknown]
+    )
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -6,21 +6,23 @@ profiler, never asks a cluster.
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from solscope.capture.diagnosis import command, manifest, reporting
 from solscope.capture.diagnosis.derivation import derive
 from solscope.capture.diagnosis.judgement import Judge, conclude
 from solscope.capture.diagnosis.knowledge import Knowledge, load
 from solscope.capture.diagnosis.redaction import redact
-from solscope.capture.diagnosis.scanning import SMALL_FILE_BYTES, Facts, Scanner
+from solscope.capture.diagnosis.scanning import SMALL_FILE_BYTES, Facts, Readable, Scanner
 from solscope.model.diagnosis import Cause, Diagnosis
 from solscope.model.report import Report
+
+SM_COUNT = "device__attribute_multiprocessor_count"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +32,7 @@ class Evidence:
     name: str
     path: Path | None = None
     text: str | None = None
-    stream: BinaryIO | None = None
+    stream: Readable | None = None
     is_command: bool = False
 
 
@@ -110,7 +112,7 @@ def _take(item: Evidence, scanner: Scanner, facts: Facts) -> list[command.Comman
 
 
 def _take_stream(
-    stream: BinaryIO, name: str, scanner: Scanner, facts: Facts
+    stream: Readable, name: str, scanner: Scanner, facts: Facts
 ) -> list[command.Command]:
     head = stream.read(SMALL_FILE_BYTES)
     if len(head) < SMALL_FILE_BYTES and head[:2] not in (b"\xff\xfe", b"\xfe\xff"):
@@ -122,14 +124,15 @@ def _take_stream(
     return []
 
 
-class _Rejoined(io.RawIOBase):
+class _Rejoined:
     """A stream with a part of it, already read, put back in front."""
 
-    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+    def __init__(self, head: bytes, rest: Readable) -> None:
         self._head = io.BytesIO(head)
         self._rest = rest
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
+        """The put-back part first, then the rest."""
         return self._head.read(size) or self._rest.read(size)
 
 
@@ -155,9 +158,24 @@ def _take_text(text: str, name: str, scanner: Scanner, facts: Facts) -> list[com
 
 
 def _note_table(text: str, name: str, facts: Facts) -> None:
-    """A file that should hold a table and holds only a profiler's log."""
+    """The columns of a table, and a file that should hold a table and holds only a log."""
     if not name.lower().endswith(".csv"):
         return
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and all(re.match(r"\s*==(PROF|WARNING|ERROR|LOG)==", line) for line in lines):
         facts.add("log-without-table", f"{name}:1", lines[0], {"file": name})
+        return
+    header = next((i for i, line in enumerate(lines) if line.startswith('"ID",')), None)
+    if header is None:
+        return
+    rows = list(csv.reader(lines[header : header + 3]))
+    facts.add("table-columns", f"{name}:{header + 1}", "", {"names": "\n".join(rows[0])})
+    if len(rows) > 2 and SM_COUNT in rows[0]:
+        place = rows[0].index(SM_COUNT)
+        if place < len(rows[2]) and rows[2][place].isdigit():
+            facts.add(
+                "sm-count",
+                f"{name}:{header + 3}",
+                f"{SM_COUNT} {rows[2][place]}",
+                {"count": rows[2][place]},
+            )

@@ -5,20 +5,25 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from solscope.capture.diagnosis.knowledge import numbers_of
 from solscope.capture.diagnosis.options import OPTIONS, SHORT, Option
 from solscope.capture.diagnosis.scanning import Facts
 
+Say = Callable[..., None]
+"""Adds a fact of this command: code, text, fields by name."""
+
 PROFILERS = ("ncu", "nv-nsight-cu-cli", "nsys")
 
 # Programs that start the real target as a child or replace themselves by it.
-WRAPPERS = (
-    "env bash sh zsh dash timeout numactl nice ionice taskset uv uvx poetry pipx conda micromamba "
-    "torchrun accelerate mpirun mpiexec srun deepspeed make xvfb-run stdbuf setsid nohup sudo "
-    "chrt time strace catchsegv tini dumb-init"
-).split()
+WRAPPERS = frozenset({
+    "accelerate", "bash", "catchsegv", "chrt", "conda", "dash", "deepspeed", "dumb-init", "env",
+    "ionice", "make", "micromamba", "mpiexec", "mpirun", "nice", "nohup", "numactl", "pipx",
+    "poetry", "setsid", "sh", "srun", "stdbuf", "strace", "sudo", "taskset", "time", "timeout",
+    "tini", "torchrun", "uv", "uvx", "xvfb-run", "zsh",
+})  # fmt: skip
 SERVERS = ("vllm", "sglang", "trtllm-serve", "tritonserver", "lmdeploy", "text-generation-launcher")
 _ONE_WORD_RUNNERS = {"uv": "run", "poetry": "run", "conda": "run", "accelerate": "launch"}
 
@@ -146,18 +151,29 @@ def state(command: Command, facts: Facts, version: str | None) -> None:
         _state_output(command, say)
 
 
-def _state_version(option: Option, text: str, version: str | None, say: object) -> None:
-    assert callable(say)
+def _state_version(option: Option, text: str, version: str | None, say: Say) -> None:
     name = f"--{option.name}"
     instead = option.instead or "see --help"
     if option.never:
-        say("option-removed", text, name=name, gone="never existed", version=version or "any release",
-            instead=instead)
+        say(
+            "option-removed",
+            text,
+            name=name,
+            gone="never existed",
+            version=version or "any release",
+            instead=instead,
+        )
         return
     have = numbers_of(version)[:2] if version else None
     if option.gone and (have is None or have >= numbers_of(option.gone)):
-        say("option-removed", text, name=name, gone=f"removed in {option.gone}",
-            version=version or "current releases", instead=instead)
+        say(
+            "option-removed",
+            text,
+            name=name,
+            gone=f"removed in {option.gone}",
+            version=version or "current releases",
+            instead=instead,
+        )
     if option.since and have is not None and have < numbers_of(option.since):
         say("option-too-new", text, name=name, since=option.since, version=version)
 
@@ -186,8 +202,7 @@ def real_target(words: list[str]) -> tuple[list[str], list[str]]:
     return wrappers, rest
 
 
-def _state_target(command: Command, say: object) -> None:
-    assert callable(say)
+def _state_target(command: Command, say: Say) -> None:
     wrappers, real = real_target(command.target)
     program = real[0].rsplit("/", 1)[-1] if real else ""
     if wrappers:
@@ -216,8 +231,7 @@ def _needs_no_target(command: Command) -> bool:
     return any(name.startswith(alone) for name in given) or command.value("mode") == "attach"
 
 
-def _state_filters(command: Command, say: object) -> None:
-    assert callable(say)
+def _state_filters(command: Command, say: Say) -> None:
     for name, value in command.options:
         if name == "nvtx-include" and value and not re.search(r"[/\[\]]", value):
             say("nvtx-plain-name", f"--{name} {value}", name=value.split("@")[-1])
@@ -245,8 +259,7 @@ def _state_filters(command: Command, say: object) -> None:
             say("option-typo", f"--set {value}", given=value, nearest=near[0] if near else "full")
 
 
-def _state_output(command: Command, say: object) -> None:
-    assert callable(say)
+def _state_output(command: Command, say: Say) -> None:
     path = command.value("export")
     if not path:
         return

@@ -38,6 +38,7 @@ def derive(facts: Facts) -> None:
         _device_memory,
         _slices,
         _window,
+        _missing_metrics,
     ):
         step(facts)
 
@@ -172,8 +173,14 @@ def _sizes(facts: Facts) -> None:
     if far and near:
         whole, got = (int(re.sub(r"\D", "", f.fields["bytes"])) for f in (far, near))
         if got < whole:
-            _add(facts, "copy-is-short", near, whole=str(whole), got=str(got),
-                 missing=str(whole - got))
+            _add(
+                facts,
+                "copy-is-short",
+                near,
+                whole=str(whole),
+                got=str(got),
+                missing=str(whole - got),
+            )
     for fact in facts.all("file-listed"):
         if fact.fields.get("bytes") == "0":
             _add(facts, "empty-trace", fact, name=fact.fields["name"])
@@ -210,8 +217,13 @@ def _waiting(facts: Facts) -> None:
     capture = facts.first("expected-capture")
     idle = facts.value("connection-idle-limit", "seconds")
     if capture and idle and float(capture.fields["seconds"]) > float(idle):
-        _add(facts, "capture-outlasts-connection", capture, capture=capture.fields["seconds"],
-             idle=idle)
+        _add(
+            facts,
+            "capture-outlasts-connection",
+            capture,
+            capture=capture.fields["seconds"],
+            idle=idle,
+        )
     ranks, all_ranks = facts.first("ranks-in-capture"), facts.value("ranks-in-production", "ranks")
     if ranks and all_ranks and int(ranks.fields["ranks"]) < int(all_ranks):
         _add(facts, "fewer-ranks", ranks, capture=ranks.fields["ranks"], production=all_ranks)
@@ -221,14 +233,31 @@ def _device_memory(facts: Facts) -> None:
     for fact in facts.all("device-memory"):
         total, free = (int(re.sub(r"\D", "", fact.fields[k])) for k in ("total", "free"))
         if total > 0 and free / total < 0.05:
-            _add(facts, "device-memory-free-share", fact, percent=f"{100 * free / total:.1f}",
-                 free=f"{free} MiB", total=f"{total} MiB")
+            _add(
+                facts,
+                "device-memory-free-share",
+                fact,
+                percent=f"{100 * free / total:.1f}",
+                free=f"{free} MiB",
+                total=f"{total} MiB",
+            )
 
 
 def _slices(facts: Facts) -> None:
     mig = facts.first("mig-device")
     if mig is not None:
         _add(facts, "mig-slice", mig, sms=facts.value("sm-count", "count") or "?")
+
+
+def _missing_metrics(facts: Facts) -> None:
+    """Metrics that an import asked for and that its table does not show."""
+    asked, table = facts.first("opt-metrics"), facts.first("table-columns")
+    if asked is None or table is None or facts.first("opt-import") is None:
+        return
+    columns = set(table.fields["names"].split("\n"))
+    missing = [name for name in asked.fields["value"].split(",") if name.strip() not in columns]
+    if missing:
+        _add(facts, "metric-not-in-table", asked, names=",".join(missing))
 
 
 def _window(facts: Facts) -> None:

@@ -207,7 +207,7 @@ _EMPTY_CHECKS = (
         "NVTX, range, skip count, chip, device)",
     ),
     Check(
-        do="give the command too: `solscope diagnose LOG --command \"ncu …\"`",
+        do='give the command too: `solscope diagnose LOG --command "ncu …"`',
         decides="whether filters or the choice of processes exclude every launch",
     ),
 )

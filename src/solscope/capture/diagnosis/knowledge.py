@@ -67,8 +67,12 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class CauseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A cause, told by facts. ``hides`` names causes that this one explains away; ``rank``
-    breaks ties (lower first); a ``fallback`` stands only where no other cause does; ``sources`` and ``cases`` say where it was learnt."""
+    """A cause, told by facts.
+
+    ``hides`` names causes that this one explains away; ``rank`` breaks ties (lower first); a
+    ``fallback`` stands only where no other cause does; ``sources`` and ``cases`` say where it
+    was learnt.
+    """
 
     id: str
     role: RoleName
@@ -274,7 +278,8 @@ class Knowledge:
 
 
 def _texts(rule: CauseRule) -> Iterator[str]:
-    for part in (rule, *rule.also):
+    parts: list[CauseRule | Clause] = [rule, *rule.also]
+    for part in parts:
         yield from part.why
         yield from part.remedies
         for check in part.checks:
@@ -284,7 +289,8 @@ def _texts(rule: CauseRule) -> Iterator[str]:
 
 def conditions_of(rule: CauseRule) -> Iterator[str]:
     """Every condition that a cause mentions."""
-    for part in (rule, *rule.also):
+    parts: list[CauseRule | Clause] = [rule, *rule.also]
+    for part in parts:
         yield from (*part.all, *part.any, *part.none)
 
 

@@ -103,8 +103,12 @@ def _state_container(
         and (not volumes or m.get("name") in volumes or not m.get("name"))
     ]
     if security.get("readOnlyRootFilesystem") and not writable:
-        facts.add("no-writable-tmp", where, "readOnlyRootFilesystem: true, nothing at /tmp",
-                  {"container": label})
+        facts.add(
+            "no-writable-tmp",
+            where,
+            "readOnlyRootFilesystem: true, nothing at /tmp",
+            {"container": label},
+        )
     if "resources" in container:
         _state_gpu(container, name, facts)
     for probe in ("livenessProbe", "startupProbe"):
@@ -118,8 +122,12 @@ def _state_gpu(container: dict[str, Any], name: str, facts: Facts) -> None:
         "claims"
     ):
         label = str(container.get("name", "?"))
-        facts.add("no-gpu-requested", f"{name}:{label}", "no nvidia.com/gpu in its resources",
-                  {"container": label})
+        facts.add(
+            "no-gpu-requested",
+            f"{name}:{label}",
+            "no nvidia.com/gpu in its resources",
+            {"container": label},
+        )
 
 
 def _state_probe(probe: Any, kind: str, where: str, facts: Facts) -> None:
@@ -128,8 +136,12 @@ def _state_probe(probe: Any, kind: str, where: str, facts: Facts) -> None:
     if not isinstance(probe, dict):
         return
     seconds = int(probe.get("periodSeconds", 10)) * int(probe.get("failureThreshold", 3))
-    facts.add("probe-kill-time", where, f"{kind}: silent for {seconds} s is fatal",
-              {"seconds": str(seconds), "probe": kind})
+    facts.add(
+        "probe-kill-time",
+        where,
+        f"{kind}: silent for {seconds} s is fatal",
+        {"seconds": str(seconds), "probe": kind},
+    )
 
 
 def _state_ephemeral(container: dict[str, Any], name: str, facts: Facts) -> None:
@@ -137,5 +149,9 @@ def _state_ephemeral(container: dict[str, Any], name: str, facts: Facts) -> None
     added = (security.get("capabilities") or {}).get("add") or []
     if "SYS_PTRACE" not in added and "ALL" not in added and not security.get("privileged"):
         label = str(container.get("name", "?"))
-        facts.add("debug-container-without-ptrace", f"{name}:{label}",
-                  "no SYS_PTRACE in its capabilities", {"name": label})
+        facts.add(
+            "debug-container-without-ptrace",
+            f"{name}:{label}",
+            "no SYS_PTRACE in its capabilities",
+            {"name": label},
+        )

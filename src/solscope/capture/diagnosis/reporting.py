@@ -52,8 +52,12 @@ def state(report: Report, wanted: str | None, facts: Facts) -> None:
     _state_names(launches, wanted, facts, path)
     devices = {launch.device.ordinal for launch in launches} - {None}
     if len(devices) > 1:
-        say("report-devices", f"devices {sorted(map(str, devices))}", path=path,
-            devices=str(len(devices)))
+        say(
+            "report-devices",
+            f"devices {sorted(map(str, devices))}",
+            path=path,
+            devices=str(len(devices)),
+        )
 
 
 def _number(launch: KernelLaunch, names: Sequence[str]) -> float | None:
@@ -71,26 +75,30 @@ def _state_trials(launches: list[KernelLaunch], facts: Facts, path: str) -> None
     for name, seen in shapes.items():
         blocks = {shape[1] for shape in seen if isinstance(shape, tuple)}
         if len(seen) >= FEWEST_TRIALS and len(blocks) > 1 and max(seen.values()) == 1:
-            facts.add("report-one-launch-each", path, f"{name}: {len(seen)} shapes, once each",
-                      {"kernel": name, "configurations": str(len(seen))})
+            facts.add(
+                "report-one-launch-each",
+                path,
+                f"{name}: {len(seen)} shapes, once each",
+                {"kernel": name, "configurations": str(len(seen))},
+            )
 
 
-def _state_clock(
-    report: Report, launches: list[KernelLaunch], facts: Facts, path: str
-) -> None:
+def _state_clock(report: Report, launches: list[KernelLaunch], facts: Facts, path: str) -> None:
     clocks = [c for c in (_number(launch, _CLOCKS) for launch in launches) if c]
     limits = [d.max_sm_clock_khz for d in report.devices if d.max_sm_clock_khz]
     if not clocks or not limits:
         return
     clock, limit = max(clocks) / 1e9, max(limits) / 1e6
     if clock < HELD_DOWN * limit:
-        facts.add("report-clock-base", path, f"SM clock {clock:.2f} GHz, maximum {limit:.2f} GHz",
-                  {"path": path, "clock": f"{clock:.2f}", "max": f"{limit:.2f}"})
+        facts.add(
+            "report-clock-base",
+            path,
+            f"SM clock {clock:.2f} GHz, maximum {limit:.2f} GHz",
+            {"path": path, "clock": f"{clock:.2f}", "max": f"{limit:.2f}"},
+        )
 
 
-def _state_cache(
-    report: Report, launches: list[KernelLaunch], facts: Facts, path: str
-) -> None:
+def _state_cache(report: Report, launches: list[KernelLaunch], facts: Facts, path: str) -> None:
     if report.session.cache_control == "none":
         return
     for launch in launches:
@@ -98,9 +106,12 @@ def _state_cache(
         read = _number(launch, ("dram__bytes_read.sum", "dram__bytes.sum"))
         cache = launch.device.l2_bytes
         if busy and read and cache and busy >= BUSY_DRAM_PCT and read < cache:
-            facts.add("report-cold-cache", path,
-                      f"{launch.name}: {read / 1e6:.1f} MB read, L2 {cache / 1e6:.0f} MB",
-                      {"path": path})
+            facts.add(
+                "report-cold-cache",
+                path,
+                f"{launch.name}: {read / 1e6:.1f} MB read, L2 {cache / 1e6:.0f} MB",
+                {"path": path},
+            )
             return
 
 
@@ -108,16 +119,19 @@ def _state_metrics(launches: list[KernelLaunch], facts: Facts, path: str) -> Non
     absent = Counter(name for launch in launches for name in launch.metrics.valueless())
     if absent:
         example = sorted(absent)[0]
-        facts.add("report-metrics-absent", path, f"{len(absent)} metrics without a value",
-                  {"path": path, "count": str(len(absent)), "example": example})
+        facts.add(
+            "report-metrics-absent",
+            path,
+            f"{len(absent)} metrics without a value",
+            {"path": path, "count": str(len(absent)), "example": example},
+        )
     if not any(_FLOP_COUNTER.search(name) for launch in launches for name in launch.metrics):
-        facts.add("report-no-flop-counters", path, "no metric counts FLOP or tensor work",
-                  {"path": path})
+        facts.add(
+            "report-no-flop-counters", path, "no metric counts FLOP or tensor work", {"path": path}
+        )
 
 
-def _state_names(
-    launches: list[KernelLaunch], wanted: str | None, facts: Facts, path: str
-) -> None:
+def _state_names(launches: list[KernelLaunch], wanted: str | None, facts: Facts, path: str) -> None:
     if not wanted:
         return
     names = sorted({launch.name for launch in launches})

@@ -7,10 +7,11 @@ decoded and matched, so that a log of a hundred megabytes takes seconds.
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Protocol
 
 from solscope.capture.diagnosis.knowledge import Knowledge, Pattern, Template
 from solscope.capture.diagnosis.redaction import quote
@@ -24,14 +25,20 @@ KEPT_UNKNOWN = 20
 OFTEN_ENOUGH = 64
 MOST_SHAPES = 20_000
 
-_TO_WORDS = bytes(
-    c if chr(c).isalnum() and c < 128 or c == 0x5F else 0x20 for c in range(256)
-)
+_TO_WORDS = bytes(c if (chr(c).isalnum() and c < 128) or c == 0x5F else 0x20 for c in range(256))
 
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _PREFIX = re.compile(r"={1,2}\s?(ERROR|WARNING|PROF|LOG)\s?={1,2}", re.IGNORECASE)
 _COMPLAINT = re.compile(r"^\s*={1,2}\s?(ERROR|WARNING)\s?={1,2}\s*(.*)$", re.IGNORECASE)
 _MARKERS = (b"==error==", b"==warning==")
+
+
+class Readable(Protocol):
+    """Anything that gives bytes."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most ``size`` bytes; none at the end."""
+        ...
 
 
 @dataclass(slots=True)
@@ -137,7 +144,7 @@ class Scanner:
                         self._anchors_by_word.setdefault(word, set()).add(anchor)
         self._shapes: dict[bytes, _Shape] = {}
 
-    def scan(self, stream: BinaryIO, name: str, facts: Facts) -> int:
+    def scan(self, stream: Readable, name: str, facts: Facts) -> int:
         """Add the facts of a stream; returns the number of lines. ``name`` is shown as given."""
         number = 1
         for block in _blocks(stream):
@@ -253,9 +260,7 @@ class Scanner:
         if len(low) < 16:
             return None
         found = {
-            e.template.id: e.template
-            for e in self._messages()
-            if e.pattern.head.startswith(low)
+            e.template.id: e.template for e in self._messages() if e.pattern.head.startswith(low)
         }
         return next(iter(found.values())) if len(found) == 1 else None
 
@@ -289,7 +294,7 @@ def _segments(line: str) -> Iterator[str]:
     for part in re.split(r"\r|\\n(?=.?={1,2}\w)|\\r\\n", line):
         starts = [hit.start() for hit in _PREFIX.finditer(part)]
         cuts = sorted({0, *starts, len(part)})
-        for begin, end in zip(cuts, cuts[1:], strict=False):
+        for begin, end in itertools.pairwise(cuts):
             if part[begin:end].strip():
                 yield part[begin:end].rstrip()
 
@@ -308,7 +313,7 @@ def _lines_with(low: bytes, needles: list[bytes]) -> list[tuple[int, int]]:
     return sorted(lines.items())
 
 
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+def _blocks(stream: Readable) -> Iterator[bytes]:
     """The stream in blocks that end at line ends (a line of several blocks is cut)."""
     rest = b""
     first = True

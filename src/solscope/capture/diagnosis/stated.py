@@ -53,6 +53,8 @@ _OWN: dict[str, set[str]] = {
     "report-empty": {"path"},
     "report-newer": {"report", "local"},
     "empty-file": {"file"},
+    "table-columns": {"names"},
+    "metric-not-in-table": {"names"},
     "launch-count-beyond": {"asked", "seen"},
     "report-cut": {"path"},
     "report-only-ranges": {"path", "kind"},
