@@ -27,6 +27,8 @@ WRAPPERS = frozenset({
 SERVERS = ("vllm", "sglang", "trtllm-serve", "tritonserver", "lmdeploy", "text-generation-launcher")
 _ONE_WORD_RUNNERS = {"uv": "run", "poetry": "run", "conda": "run", "accelerate": "launch"}
 
+ALL_BY_DEFAULT = (2023, 3)  # --target-processes all, by the release notes
+
 _START = re.compile(
     r"^\s*(?:[$#+>]\s+)?(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)\s+)*(?:sudo\s+(?:-\S+\s+)*)?"
     r"(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)\s+)*((?:\S*/)?(?:ncu|nv-nsight-cu-cli|nsys))\s+(?=-|profile)"
@@ -145,6 +147,9 @@ def state(command: Command, facts: Facts, version: str | None) -> None:
     for name in command.unknown:
         near = difflib.get_close_matches(name.lstrip("-"), OPTIONS, n=1, cutoff=0.6)
         say("unknown-option", name, name=name, nearest=f"--{near[0]}" if near else "none")
+    if version and command.tool == "ncu" and numbers_of(version)[:2] < ALL_BY_DEFAULT:
+        if command.value("target-processes") is None:
+            say("default-application-only", f"ncu {version}", version=version)
     _state_target(command, say)
     if not command.tool.startswith("nsys"):
         _state_filters(command, say)

@@ -22,6 +22,9 @@ COLLECTIVE = re.compile(
 )
 
 
+_ENDS = ("profiling-done", "profiling-tail", "disconnected")
+
+
 def derive(facts: Facts) -> None:
     """Add every derived fact. Order matters only where one builds on another."""
     for step in (
@@ -88,14 +91,16 @@ def _capabilities(facts: Facts) -> None:
 def _progress(facts: Facts) -> None:
     """Kernels profiled to the end, and a last kernel that was begun and never finished."""
     done = facts.all("profiling-done")
-    if done:
-        count = str(facts.counts["profiling-done"])
-        _add(facts, "all-passes-done", done[0], kernel=_kernel(done[0]), count=count)
+    split = facts.all("profiling-begun") if facts.first("profiling-tail") else []
+    if done or split:
+        count = sum(facts.counts.get(code, 0) for code in ("profiling-done", "profiling-tail"))
+        first = (done or split)[0]
+        _add(facts, "all-passes-done", first, kernel=_kernel(first), count=str(count))
     begun = facts.last.get("profiling-begun")
     if begun is None:
         return
     later = max(
-        (facts.last_order.get(code, 0) for code in ("profiling-done", "disconnected")), default=0
+        (facts.last_order.get(code, 0) for code in _ENDS), default=0
     )
     if facts.last_order["profiling-begun"] > later:
         shown = dataclasses.replace(begun, text=quote(begun.text))

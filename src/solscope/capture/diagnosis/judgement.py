@@ -34,8 +34,8 @@ class Judge:
                 cause = self._cause(rule, grounds, facts)
                 found.append((_rank(rule, cause), rule, cause))
         faults = (Role.CAUSE, Role.SUSPECT)
-        if any(c.role in faults and not rule.fallback for _, rule, c in found):
-            found = [entry for entry in found if not entry[1].fallback]
+        firmest = min((rule.fallback for _, rule, c in found if c.role in faults), default=0)
+        found = [e for e in found if e[1].fallback <= firmest]
         hidden = {code for _, rule, _ in found for code in rule.hides}
         kept = [(rank, cause) for rank, rule, cause in found if rule.id not in hidden]
         return tuple(cause for _, cause in sorted(kept, key=lambda pair: pair[0]))

@@ -34,7 +34,8 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     ``unless`` are patterns that must not match the line; ``file`` restricts the file's name
     (globs), for contents that say nothing by themselves; ``from_source`` tells how the wording
-    is known; ``is_consequence`` marks lines that only follow from a cause.
+    is known; ``begins`` are the messages' first words, for lines that were cut;
+    ``is_consequence`` marks lines that only follow from a cause.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     unless: tuple[str, ...] = ()
     file: tuple[str, ...] = ()
     is_consequence: bool = False
+    begins: tuple[str, ...] = ()
     sample: tuple[str, ...] = ()
 
 
@@ -70,7 +72,7 @@ class CauseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A cause, told by facts.
 
     ``hides`` names causes that this one explains away; ``rank`` breaks ties (lower first); a
-    ``fallback`` stands only where no other cause does; ``sources`` and ``cases`` say where it
+    ``fallback`` stands only where no cause of a lower one does; ``sources`` and ``cases`` say where it
     was learnt.
     """
 
@@ -86,7 +88,7 @@ class CauseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     also: tuple[Clause, ...] = ()
     hides: tuple[str, ...] = ()
     rank: int = 50
-    fallback: bool = False
+    fallback: int = 0
     sources: tuple[str, ...]
     cases: tuple[str, ...] = ()
 

@@ -159,18 +159,20 @@ class Scanner:
         if not entries:
             return
         for number, line in enumerate(text.splitlines(), 1):
-            self._match(line, entries, f"{name}:{number}", facts)
+            self._match(line, entries, f"{name}:{number}", facts, keep_unknown=False)
 
     def scan_pairs(self, pairs: Iterable[tuple[str, str]], name: str, facts: Facts) -> None:
         """Add the facts of (path, ``key: value``) pairs of a structured file."""
         entries = [e for group in self._by_anchor.values() for e in group]
         entries += [e for e in self._by_file if _is_named(name, e.template.file)]
         for path, line in pairs:
-            self._match(line, entries, f"{name}:{path}", facts)
+            self._match(line, entries, f"{name}:{path}", facts, keep_unknown=False)
 
     def _scan_block(self, block: bytes, name: str, number: int, facts: Facts) -> None:
         if b"\x1b" in block:
             block = _ANSI.sub(b"", block)
+        if b"\t" in block:
+            block = block.replace(b"\t", b" ")
         low = block.lower()
         present = self._anchors_in(low)
         markers = [m for m in _MARKERS if m in low]
@@ -214,7 +216,13 @@ class Scanner:
             shape.facts = tuple(facts.last[code] for code in codes)
 
     def _match(
-        self, line: str, entries: Iterable[_Entry], where: str, facts: Facts
+        self,
+        line: str,
+        entries: Iterable[_Entry],
+        where: str,
+        facts: Facts,
+        *,
+        keep_unknown: bool = True,
     ) -> Iterable[str]:
         """Add the facts of a line; the codes that it matched."""
         low = line.lower()
@@ -232,7 +240,7 @@ class Scanner:
             known = known or entry.template.level != "fact"
             timed = entry.template.level != "fact"
             facts.add(entry.template.id, where, line, fields, is_timed=timed)
-        if not known:
+        if not known and keep_unknown:
             self._keep_unknown(line, where, facts)
         return done
 
@@ -260,7 +268,9 @@ class Scanner:
         if len(low) < 16:
             return None
         found = {
-            e.template.id: e.template for e in self._messages() if e.pattern.head.startswith(low)
+            e.template.id: e.template
+            for e in self._messages()
+            if any(b.startswith(low) for b in (e.pattern.head, *map(str.lower, e.template.begins)))
         }
         return next(iter(found.values())) if len(found) == 1 else None
 
@@ -283,9 +293,8 @@ class Scanner:
 
 
 def _is_named(name: str, globs: tuple[str, ...]) -> bool:
-    low = name.lower().replace("\\", "/")
-    base = low.rsplit("/", 1)[-1]
-    return any(fnmatch.fnmatch(base, g) or fnmatch.fnmatch(low, g) for g in globs)
+    base = name.lower().replace("\\", "/").rsplit("/", 1)[-1]
+    return any(fnmatch.fnmatch(base, glob) for glob in globs)
 
 
 def _segments(line: str) -> Iterator[str]:

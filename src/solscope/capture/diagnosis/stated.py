@@ -11,6 +11,7 @@ _OWN: dict[str, set[str]] = {
     "unknown-option": {"name", "nearest"},
     "option-too-new": {"name", "since", "version"},
     "option-removed": {"name", "gone", "version", "instead"},
+    "default-application-only": {"version"},
     "nvtx-plain-name": {"name"},
     "kernel-exact-name": {"name", "regex"},
     "kernel-name-of-template": {"name"},
