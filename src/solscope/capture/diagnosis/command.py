@@ -25,6 +25,17 @@ WRAPPERS = frozenset({
     "tini", "torchrun", "uv", "uvx", "xvfb-run", "zsh",
 })  # fmt: skip
 SERVERS = ("vllm", "sglang", "trtllm-serve", "tritonserver", "lmdeploy", "text-generation-launcher")
+_VALUE_OPTIONS = {
+    "timeout": ("-k", "-s"),
+    "numactl": ("-N", "-m", "-C", "-i"),
+    "nice": ("-n",),
+    "env": ("-u", "-C"),
+    "sudo": ("-u", "-g"),
+    "mpirun": ("-n", "-np", "-H", "--host", "-x"),
+    "mpiexec": ("-n", "-np"),
+    "srun": ("-n", "-N", "-p", "-w"),
+    "torchrun": ("--nproc_per_node", "--nproc-per-node", "--nnodes", "--master_port"),
+}
 _ONE_WORD_RUNNERS = {"uv": "run", "poetry": "run", "conda": "run", "accelerate": "launch"}
 
 ALL_BY_DEFAULT = (2023, 3)  # --target-processes all, by the release notes
@@ -56,11 +67,17 @@ class Command:
 
 def find(text: str, name: str) -> list[Command]:
     """The profiler commands that a text holds, continuation lines joined."""
-    found = []
-    joined = re.sub(r"\\\r?\n", "  ", text)
-    for number, line in enumerate(joined.splitlines(), 1):
-        if _START.match(line):
-            found.append(parse(line, f"{name}:{number}"))
+    found: list[Command] = []
+    begun, parts = 0, []
+    for number, line in enumerate(text.splitlines(), 1):
+        begun = begun if parts else number
+        if line.endswith("\\"):
+            parts.append(line[:-1])
+            continue
+        whole = " ".join([*parts, line])
+        parts = []
+        if _START.match(whole):
+            found.append(parse(whole, f"{name}:{begun}"))
     return found
 
 
@@ -201,7 +218,8 @@ def real_target(words: list[str]) -> tuple[list[str], list[str]]:
             rest = rest[1:] if rest[:1] == ["exec"] else rest
             continue
         while rest and (rest[0].startswith("-") or "=" in rest[0].split("/")[0]):
-            rest = rest[1:]
+            taken = 2 if rest[0] in _VALUE_OPTIONS.get(base, ()) else 1
+            rest = rest[taken:]
         if base in ("timeout", "nice", "taskset") and rest and rest[0][:1].isdigit():
             rest = rest[1:]
     return wrappers, rest

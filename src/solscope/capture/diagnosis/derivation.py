@@ -99,9 +99,7 @@ def _progress(facts: Facts) -> None:
     begun = facts.last.get("profiling-begun")
     if begun is None:
         return
-    later = max(
-        (facts.last_order.get(code, 0) for code in _ENDS), default=0
-    )
+    later = max((facts.last_order.get(code, 0) for code in _ENDS), default=0)
     if facts.last_order["profiling-begun"] > later:
         shown = dataclasses.replace(begun, text=quote(begun.text))
         waits = "yes" if COLLECTIVE.search(_kernel(begun)) else "no"

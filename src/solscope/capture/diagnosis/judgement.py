@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from solscope.capture.diagnosis.knowledge import (
     FIELD_REFERENCE,
@@ -16,6 +17,7 @@ from solscope.capture.diagnosis.scanning import Facts
 from solscope.model.diagnosis import Cause, Check, Diagnosis, LogFact, Outcome, Role
 
 MOST_EVIDENCE = 5
+LONGEST_FIELD = 120
 _ROLE_ORDER = {Role.CAUSE: 0, Role.SUSPECT: 1, Role.ADVICE: 2, Role.WELL: 3, Role.HARMLESS: 4}
 
 
@@ -106,16 +108,17 @@ class _Filler:
     def _value(self, code: str, name: str) -> str:
         for fact in self._grounds:
             if fact.code == code and name in fact.fields:
-                return redact(fact.fields[name])[:120]
+                return redact(fact.fields[name])[:LONGEST_FIELD]
         value = self._facts.value(code, name)
-        return f"({name} not stated)" if value is None else redact(value)[:120]
+        return f"({name} not stated)" if value is None else redact(value)[:LONGEST_FIELD]
 
 
 def _evidence(grounds: Iterable[LogFact]) -> tuple[LogFact, ...]:
     """The distinct lines, in reading order."""
     distinct: dict[tuple[str, str], LogFact] = {}
     for fact in sorted(grounds, key=lambda f: f.order):
-        distinct.setdefault((fact.where, fact.text), fact)
+        shown = {name: redact(value)[:LONGEST_FIELD] for name, value in fact.fields.items()}
+        distinct.setdefault((fact.where, fact.text), replace(fact, fields=shown))
     return tuple(distinct.values())[:MOST_EVIDENCE]
 
 

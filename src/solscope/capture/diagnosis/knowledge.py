@@ -1,9 +1,9 @@
 """The knowledge as data: templates, causes and options from ``data/*.toml``, validated.
 
 A pattern is plain text with placeholders: ``{name}`` (shortest text), ``{name:int}``,
-``{name:word}``, ``{name:hex}``, ``{name:path}``, ``{name:quoted}`` and ``{name:rest}``; ``{:…}``
-is not kept. Case, runs of blanks and the shape of quotes do not matter. A pattern matches
-anywhere in a line unless it begins with ``^``; a closing ``$`` pins the end.
+``{name:word}``, ``{name:hex}``, ``{name:version}``, ``{name:path}``, ``{name:quoted}`` and
+``{name:rest}``; ``{:…}`` is not kept. Case and the shape of quotes do not matter. A pattern
+matches anywhere in a line unless it begins with ``^``; a closing ``$`` pins the end.
 
 A condition is ``code`` (such a fact exists), ``code.field``, or ``code.field OP value`` with OP
 one of ``= != ~ !~ < <= > >=`` (``~`` is a regular expression, found anywhere).
@@ -107,6 +107,7 @@ _KINDS = {
     "int": r"\d(?:[\d.,'\u00a0\u202f]*\d)?",
     "word": r"[^\s,;\"'()]+",
     "hex": r"(?:0x)?[0-9a-fA-F]+",
+    "version": r"\d+(?:\.\d+)+",
     "path": r"[^\s\"'<>|]+",
     "quoted": r"[^\"'\u201c\u201d\u2018\u2019`]+",
     "rest": r".*\S",
@@ -115,6 +116,7 @@ _SAMPLES = {
     "int": "7",
     "word": "word",
     "hex": "1f",
+    "version": "2024.1.1",
     "path": "/some/path",
     "quoted": "a kernel",
     "rest": "the rest of it",
@@ -280,6 +282,7 @@ class Knowledge:
 
 
 def _texts(rule: CauseRule) -> Iterator[str]:
+    yield rule.title
     parts: list[CauseRule | Clause] = [rule, *rule.also]
     for part in parts:
         yield from part.why

@@ -17,7 +17,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\beyJ[\w-]{8,}\.[\w-]{8,}(\.[\w-]+)?", "<token>"),
         (r"(\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}", r"\1<token>"),
         (
-            r"([\w-]*(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key)[\w-]*"
+            r"([\w-]*(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key)(?:[_-][\w-]+)?"
             r"[\"']?\s*[=:]\s*[\"']?)[^\s\"',})]+",
             r"\1<secret>",
         ),
@@ -27,6 +27,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?<![\w./-])\d{1,3}(?:\.\d{1,3}){3}(?![\w.-]|\.\d)", "<ip>"),
         (r"(?<![\w:])(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}(?![\w:])", "<ip>"),
         (r"/(?:home|Users)/[^/\s\"':)]+", "~"),
+        (r"(?<![\w/.-])/root(?=/|\b)", "~"),
         (r"\b[a-z]:\\Users\\[^\\\s\"']+", "~"),
         (r"\b((?:host(?:name)?|user(?:name)?|login)\s*[=:]\s*)[^\s,;\"']+", r"\1<name>"),
         (r"\b(GPU|MIG)-[0-9a-f]{4,}(?:-[0-9a-f]{2,})+", r"\1-<uuid>"),
