@@ -47,7 +47,8 @@ def test_a_good_command_is_called_good() -> None:
         ),
         ("ncu --app-replay-mode relaxed a.out", "app-replay-option-in-kernel-replay"),
         (
-            "ncu --replay-mode application --app-replay-mode relaxed --app-replay-buffer memory a.out",
+            "ncu --replay-mode application --app-replay-mode relaxed "
+            "--app-replay-buffer memory a.out",
             "relaxed-with-memory-buffer",
         ),
         ("ncu --kill yes --replay-mode application -c 1 a.out", "kill-with-application-replay"),

@@ -65,7 +65,7 @@ def test_no_page_repeats_a_secret_of_the_log_or_of_the_command() -> None:
             Evidence(name="/home/alice/ncu.log", stream=io.BytesIO(log.encode())),
             Evidence(
                 name="--command",
-                text="HF_TOKEN=hf_AbCdEfGhIjKl ncu -o /home/alice/x python serve.py --api-key=hunter2",
+                text="HF_TOKEN=hf_AbCdEfGhIjKl ncu -o /home/alice/x python s.py --api-key=hunter2",
                 is_command=True,
             ),
         ]

@@ -68,7 +68,8 @@ class Command:
 def find(text: str, name: str) -> list[Command]:
     """The profiler commands that a text holds, continuation lines joined."""
     found: list[Command] = []
-    begun, parts = 0, []
+    begun = 0
+    parts: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         begun = begun if parts else number
         if line.endswith("\\"):
@@ -164,9 +165,9 @@ def state(command: Command, facts: Facts, version: str | None) -> None:
     for name in command.unknown:
         near = difflib.get_close_matches(name.lstrip("-"), OPTIONS, n=1, cutoff=0.6)
         say("unknown-option", name, name=name, nearest=f"--{near[0]}" if near else "none")
-    if version and command.tool == "ncu" and numbers_of(version)[:2] < ALL_BY_DEFAULT:
-        if command.value("target-processes") is None:
-            say("default-application-only", f"ncu {version}", version=version)
+    is_old = version is not None and numbers_of(version)[:2] < ALL_BY_DEFAULT
+    if is_old and command.tool == "ncu" and command.value("target-processes") is None:
+        say("default-application-only", f"ncu {version}", version=str(version))
     _state_target(command, say)
     if not command.tool.startswith("nsys"):
         _state_filters(command, say)

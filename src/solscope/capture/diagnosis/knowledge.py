@@ -72,8 +72,8 @@ class CauseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A cause, told by facts.
 
     ``hides`` names causes that this one explains away; ``rank`` breaks ties (lower first); a
-    ``fallback`` stands only where no cause of a lower one does; ``sources`` and ``cases`` say where it
-    was learnt.
+    ``fallback`` stands only where no cause of a lower one does; ``sources`` and ``cases`` say
+    where it was learnt.
     """
 
     id: str
