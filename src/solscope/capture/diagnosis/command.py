@@ -292,5 +292,3 @@ def _state_output(command: Command, say: Say) -> None:
         say("output-folder", f"-o {path}", path=folder)
     if "." not in path.rsplit("/", 1)[-1]:
         say("output-without-extension", f"-o {path}", path=path)
-    if not re.search(r"%[hpiq]", path) and command.value("force-overwrite") is None:
-        say("output-may-clash", f"-o {path}", path=path)

@@ -22,7 +22,14 @@ COLLECTIVE = re.compile(
 )
 
 
-_ENDS = ("profiling-done", "profiling-tail", "disconnected")
+_ENDS = (
+    "profiling-done",
+    "profiling-tail",
+    "disconnected",
+    "failed-to-profile",
+    "error-occurred",
+    "application-exit",
+)
 
 
 def derive(facts: Facts) -> None:
@@ -84,8 +91,8 @@ def _counter_gate(facts: Facts) -> None:
 def _capabilities(facts: Facts) -> None:
     for fact in facts.all("effective-capabilities"):
         mask = int(fact.fields["mask"], 16)
-        if not mask >> SYS_ADMIN_BIT & 1:
-            _add(facts, "no-sys-admin", fact, mask=fact.fields["mask"])
+        code = "has-sys-admin" if mask >> SYS_ADMIN_BIT & 1 else "no-sys-admin"
+        _add(facts, code, fact, mask=fact.fields["mask"])
 
 
 def _progress(facts: Facts) -> None:
@@ -96,14 +103,28 @@ def _progress(facts: Facts) -> None:
         count = sum(facts.counts.get(code, 0) for code in ("profiling-done", "profiling-tail"))
         first = (done or split)[0]
         _add(facts, "all-passes-done", first, kernel=_kernel(first), count=str(count))
-    begun = facts.last.get("profiling-begun")
-    if begun is None:
-        return
-    later = max((facts.last_order.get(code, 0) for code in _ENDS), default=0)
-    if facts.last_order["profiling-begun"] > later:
+    begun = _unfinished(facts)
+    if begun is not None:
         shown = dataclasses.replace(begun, text=quote(begun.text))
         waits = "yes" if COLLECTIVE.search(_kernel(begun)) else "no"
         _add(facts, "unfinished-kernel", shown, kernel=_kernel(begun), waits=waits)
+
+
+def _unfinished(facts: Facts) -> LogFact | None:
+    """The launch that was begun and not ended: the last one begun; or, among ranks that go on
+    while one stands, a collective whose line has no end."""
+    last = facts.last.get("profiling-begun")
+    if last is None:
+        return None
+    ended = max(facts.last_order.get(code, 0) for code in _ENDS)
+    if facts.last_order["profiling-begun"] > ended:
+        return last
+    open_lines = facts.counts["profiling-begun"] - facts.counts.get("profiling-tail", 0)
+    stopped = any(facts.counts.get(code) for code in ("disconnected", "failed-to-profile"))
+    if open_lines <= 0 or stopped:
+        return None
+    begun = facts.all("profiling-begun")
+    return next((f for f in begun if COLLECTIVE.search(_kernel(f))), None)
 
 
 def _kernel(fact: LogFact) -> str:
