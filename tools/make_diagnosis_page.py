@@ -49,15 +49,14 @@ def _lines(knowledge: Knowledge) -> Iterator[str]:
     yield ""
     yield (
         f"{causes} answers from {len(knowledge.templates)} recognised lines and facts. The rules "
-        "are data (`src/solscope/capture/diagnosis/data/*.toml`); a new one needs no code. "
+        "are data (`src/solscope/capture/diagnosis/data`); a new one needs no code. "
         "A value in ‹brackets› is filled from the log."
     )
     yield ""
     yield '"No kernels were profiled" is in no list below: it follows from a cause and is none.'
     order = list(TITLES)
-    for topic in sorted(knowledge.topics, key=lambda t: order.index(t.topic)):
-        if not topic.cause:
-            continue
+    told = [topic for topic in knowledge.topics if topic.cause]
+    for topic in sorted(told, key=lambda t: order.index(t.topic)):
         yield ""
         yield f"## {TITLES[topic.topic]}"
         yield ""

@@ -1,7 +1,7 @@
 """Evidence in, ranked causes out: lines -> templates -> facts -> rules -> causes.
 
-Templates and rules are data (``data/*.toml``); the engine knows no message. Never runs a
-profiler, never asks a cluster.
+Templates and rules are data (``data/lines``, ``data/causes``); the engine knows no message.
+Never runs a profiler, never asks a cluster.
 """
 
 from __future__ import annotations

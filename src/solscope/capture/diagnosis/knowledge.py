@@ -1,4 +1,4 @@
-"""The knowledge as data: templates, causes and options from ``data/*.toml``, validated.
+"""The knowledge as data: templates, causes and options from ``data/lines`` and ``data/causes``, validated.
 
 A pattern is plain text with placeholders: ``{name}`` (shortest text), ``{name:int}``,
 ``{name:word}``, ``{name:hex}``, ``{name:version}``, ``{name:path}``, ``{name:quoted}`` and
@@ -352,13 +352,14 @@ def _validate_cause(rule: CauseRule, knowledge: Knowledge, fields: dict[str, set
 @cache
 def load() -> Knowledge:
     """The packaged knowledge. Raises :class:`BadKnowledge` naming the entry that is wrong."""
-    folder = resources.files(__package__).joinpath("data")
-    files = sorted(f.name for f in folder.iterdir() if f.name.endswith(".toml"))
+    root = resources.files(__package__).joinpath("data")
     topics = []
-    for name in files:
-        try:
-            text = folder.joinpath(name).read_text(encoding="utf-8")
-            topics.append(msgspec.toml.decode(text, type=Topic))
-        except (msgspec.ValidationError, msgspec.DecodeError, ValueError) as error:
-            raise BadKnowledge(str(error), where=name) from error
+    for kind in ("lines", "causes"):
+        folder = root.joinpath(kind)
+        for name in sorted(f.name for f in folder.iterdir() if f.name.endswith(".toml")):
+            try:
+                text = folder.joinpath(name).read_text(encoding="utf-8")
+                topics.append(msgspec.toml.decode(text, type=Topic))
+            except (msgspec.ValidationError, msgspec.DecodeError, ValueError) as error:
+                raise BadKnowledge(str(error), where=f"{kind}/{name}") from error
     return Knowledge(topics)
