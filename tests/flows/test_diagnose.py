@@ -66,7 +66,7 @@ def test_json_follows_its_schema_name_and_holds_the_evidence() -> None:
 def test_markdown_can_be_pasted() -> None:
     Path("ncu.log").write_text(REFUSED + "==ERROR== a `tick` <b>nobody</b> knows\n")
     text = run(DiagnoseRequest(paths=("ncu.log",), format="markdown"), World()).text
-    assert text.startswith("**The driver keeps GPU counters")
+    assert text.startswith("**GPU counters are kept")
     assert "``==ERROR== a `tick` <b>nobody</b> knows``" in text  # in a code span: no markup
 
 

@@ -1,4 +1,4 @@
-"""The knowledge as data: templates, causes and options from ``data/lines`` and ``data/causes``, validated.
+"""The knowledge as data: templates from ``data/lines``, causes from ``data/causes``, validated.
 
 A pattern is plain text with placeholders: ``{name}`` (shortest text), ``{name:int}``,
 ``{name:word}``, ``{name:hex}``, ``{name:version}``, ``{name:path}``, ``{name:quoted}`` and
