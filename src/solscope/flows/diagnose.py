@@ -10,13 +10,14 @@ from typing import Literal
 
 from solscope.capture import diagnosis
 from solscope.capture.diagnosis import Evidence
-from solscope.errors import UsageError
+from solscope.errors import ReportError, UsageError
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
 from solscope.model.diagnosis import Outcome as Answer
 from solscope.model.report import Report
 
 REPORT_MAGICS = (b"NVR\x00", b"\x28\xb5\x2f\xfd")
+HEAD_BYTES = 65536
 GZIP_MAGIC = b"\x1f\x8b"
 BUNDLE_TEXTS = (".cmd", ".stdout", ".stderr", ".log", ".txt", ".yaml", ".yml", ".json", ".jsonl")
 BUNDLE_LIMIT = 400
@@ -71,24 +72,35 @@ def run(request: DiagnoseRequest, world: World) -> Outcome:
 
 
 def _gather(request: DiagnoseRequest, world: World) -> tuple[list[Evidence], list[Report]]:
-    texts, reports = _sorted(request)
+    bundled = _bundled(request.bundle) if request.bundle else ()
+    texts: list[str] = []
+    reports = [_report(path) for path in request.report]
+    for path in (*request.paths, *request.pod, *bundled):
+        head = b"" if path == "-" else _head(path)
+        if head.startswith(REPORT_MAGICS):
+            reports.append(_report(path))
+            continue
+        texts.append(path)
+        reports += _tables(path, head)
     evidence = [_evidence(path) for path in world.progress(texts, "reading")]
     for value in request.env:
         evidence.append(_environment(value))
     for number, text in enumerate(request.command, 1):
         name = "--command" if len(request.command) == 1 else f"--command {number}"
         evidence.append(Evidence(name=name, text=text, is_command=True))
-    return evidence, [_report(path) for path in reports]
+    return evidence, reports
 
 
-def _sorted(request: DiagnoseRequest) -> tuple[list[str], list[str]]:
-    """Paths of texts and of reports; what is given as a log may be a report."""
-    texts: list[str] = []
-    reports = list(request.report)
-    bundled = _bundled(request.bundle) if request.bundle else ()
-    for path in (*request.paths, *request.pod, *bundled):
-        (reports if path != "-" and _head(path).startswith(REPORT_MAGICS) else texts).append(path)
-    return texts, reports
+def _tables(path: str, head: bytes) -> list[Report]:
+    """The report that a text holds beside its log lines, where a reader knows it."""
+    from solscope.reports import formats
+
+    if not any(reader.recognises(head, path) for reader in formats.READERS):
+        return []
+    try:
+        return [formats.read(path)]
+    except ReportError:
+        return []  # it is still read as a log
 
 
 def _bundled(folder: str) -> Iterator[str]:
@@ -104,7 +116,7 @@ def _bundled(folder: str) -> Iterator[str]:
 def _head(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            return file.read(4)
+            return file.read(HEAD_BYTES)
     except OSError as error:
         raise UsageError(
             f"cannot be read: {error.strerror}", where=path, hint="check the path"
