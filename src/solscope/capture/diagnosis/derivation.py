@@ -48,6 +48,7 @@ def derive(facts: Facts) -> None:
         _device_memory,
         _slices,
         _window,
+        _sessions,
         _missing_metrics,
     ):
         step(facts)
@@ -282,6 +283,14 @@ def _missing_metrics(facts: Facts) -> None:
     missing = [name for name in asked.fields["value"].split(",") if name.strip() not in columns]
     if missing:
         _add(facts, "metric-not-in-table", asked, names=",".join(missing))
+
+
+def _sessions(facts: Facts) -> None:
+    """Two sessions whose clock control differs."""
+    found = facts.all("stated-clock-control")
+    values = [fact.fields["value"] for fact in found]
+    if len(set(values)) > 1:
+        _add(facts, "clock-controls-differ", found[0], values=" and ".join(values))
 
 
 def _window(facts: Facts) -> None:

@@ -68,6 +68,12 @@ def _number(launch: KernelLaunch, names: Sequence[str]) -> float | None:
     return None
 
 
+def _stated(facts: Facts, code: str, name: str) -> float:
+    """A number that a file of facts gives, 0 where none does."""
+    value = facts.value(code, name)
+    return float(value.replace(",", "")) if value else 0.0
+
+
 def _state_trials(launches: list[KernelLaunch], facts: Facts, path: str) -> None:
     shapes: dict[str, Counter[object]] = {}
     for launch in launches:
@@ -86,9 +92,10 @@ def _state_trials(launches: list[KernelLaunch], facts: Facts, path: str) -> None
 def _state_clock(report: Report, launches: list[KernelLaunch], facts: Facts, path: str) -> None:
     clocks = [c for c in (_number(launch, _CLOCKS) for launch in launches) if c]
     limits = [d.max_sm_clock_khz for d in report.devices if d.max_sm_clock_khz]
-    if not clocks or not limits:
+    stated = _stated(facts, "stated-max-clock", "mhz")
+    if not clocks or not (limits or stated):
         return
-    clock, limit = max(clocks) / 1e9, max(limits) / 1e6
+    clock, limit = max(clocks) / 1e9, max(limits) / 1e6 if limits else stated / 1e3
     if clock < HELD_DOWN * limit:
         facts.add(
             "report-clock-base",
@@ -99,12 +106,14 @@ def _state_clock(report: Report, launches: list[KernelLaunch], facts: Facts, pat
 
 
 def _state_cache(report: Report, launches: list[KernelLaunch], facts: Facts, path: str) -> None:
-    if report.session.cache_control == "none":
+    control = report.session.cache_control or facts.value("stated-cache-control", "value")
+    if control == "none":
         return
+    stated_l2 = _stated(facts, "stated-l2", "mb") * 1e6
     for launch in launches:
         busy = _number(launch, _DRAM_PCT)
         read = _number(launch, ("dram__bytes_read.sum", "dram__bytes.sum"))
-        cache = launch.device.l2_bytes
+        cache = launch.device.l2_bytes or stated_l2
         if busy and read and cache and busy >= BUSY_DRAM_PCT and read < cache:
             facts.add(
                 "report-cold-cache",

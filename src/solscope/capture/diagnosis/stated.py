@@ -56,6 +56,7 @@ _OWN: dict[str, set[str]] = {
     "empty-file": {"file"},
     "table-columns": {"names"},
     "metric-not-in-table": {"names"},
+    "clock-controls-differ": {"values"},
     "launch-count-beyond": {"asked", "seen"},
     "report-cut": {"path"},
     "report-only-ranges": {"path", "kind"},
