@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
+from solscope.model.cluster import KubernetesObject
 from solscope.model.finding import Finding
 
 SCHEMA = "solscope.sister/1"
-
-KubernetesObject = Mapping[str, Any]
-"""One Kubernetes object as its JSON says it; keys are Kubernetes' own."""
 
 
 class SisterKind(StrEnum):

@@ -20,12 +20,12 @@ from solscope.capture.sister import (
     serving,
     tooling,
 )
+from solscope.model.cluster import KubernetesObject
 from solscope.model.finding import Finding
 from solscope.model.plan import CapturePlan, Strategy, Window
 from solscope.model.sister import (
     Action,
     Change,
-    KubernetesObject,
     Sister,
     SisterKind,
     SisterOptions,

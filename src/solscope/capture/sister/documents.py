@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from solscope.errors import UsageError
-from solscope.model.sister import KubernetesObject
+from solscope.model.cluster import KubernetesObject
 
 
 def read(text: str, *, where: str) -> tuple[KubernetesObject, ...]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from solscope.capture.sister import selectors
-from solscope.model.sister import Effect, Evidence, IsolationProof, KubernetesObject
+from solscope.model.cluster import KubernetesObject
+from solscope.model.sister import Effect, Evidence, IsolationProof
 
 UNKNOWN_VALUE = "*"
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from solscope.capture.sister import isolation, podspec, refusal
 from solscope.capture.sister.command import Engine
+from solscope.model.cluster import KubernetesObject
 from solscope.model.finding import Finding, Severity
 from solscope.model.sister import (
     Change,
     Effect,
     IsolationProof,
-    KubernetesObject,
     SisterKind,
     SisterOptions,
     SisterTarget,

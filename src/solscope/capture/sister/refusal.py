@@ -11,9 +11,10 @@ from solscope.capture.sister.command import Engine, ServerCommand
 from solscope.capture.sister.podspec import claims_of
 from solscope.capture.sister.serving import group_evidence
 from solscope.capture.sister.target import CONTROLLER_KINDS, GROUP_OWNERS, accelerators
+from solscope.model.cluster import KubernetesObject
 from solscope.model.finding import Finding, Severity
 from solscope.model.plan import CapturePlan, Strategy, Window
-from solscope.model.sister import KubernetesObject, SisterOptions, SisterTarget
+from solscope.model.sister import SisterOptions, SisterTarget
 
 _VENDORS: Mapping[str, str] = {
     "amd.com/": "AMD",

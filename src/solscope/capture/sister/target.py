@@ -13,7 +13,8 @@ from typing import Any
 from solscope.capture.sister import command as commands
 from solscope.capture.sister import selectors
 from solscope.errors import UsageError
-from solscope.model.sister import KubernetesObject, SisterTarget
+from solscope.model.cluster import KubernetesObject
+from solscope.model.sister import SisterTarget
 
 _SHORT_NAMES: Mapping[str, str] = {
     "deploy": "Deployment",
