@@ -48,4 +48,11 @@ VERBS: Final = (
         "solscope.flows.analyze:AnalyzeRequest",
         "solscope.flows.analyze:run",
     ),
+    Verb(
+        "sister",
+        "Make an isolated copy of a workload to profile, and prove that nothing reaches it.",
+        TOUCHES_CLUSTER,
+        "solscope.flows.sister:SisterRequest",
+        "solscope.flows.sister:run",
+    ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -248,12 +249,13 @@ class _Assembly:
             if self.plan.launches.window is Window.ENGINE_PROFILER:
                 located, changes = serving.open_window_on_request(located, name)
                 self.changes += changes
-        command, args = located.under(self._prefix())
+        prefix = self._prefix()
+        command, args = located.under(prefix)
         server["command"], server["args"] = command, args
         if not args:
             del server["args"]
         why = "the profiled process must be started under the profiler"
-        what = f"server under {self._tool()} ({self.plan.strategy.value})"
+        what = f"{self.plan.strategy.value}: behind `{shlex.join(prefix)}`"
         self.changes.append(Change(path=path, action=Action.CHANGED, what=what, why=why))
         if self.plan.strategy is Strategy.PRELOAD:
             self.findings.append(notices.preload_unverified(self.target))
@@ -267,9 +269,6 @@ class _Assembly:
                     why="unverified: no release of ncu is known to read it",
                 )
             )
-
-    def _tool(self) -> str:
-        return "no ncu yet" if self.plan.strategy is Strategy.PRELOAD else "ncu"
 
     def _mount_harness(self, server: dict[str, Any]) -> None:
         volume = "solscope-harness"

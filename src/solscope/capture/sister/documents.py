@@ -8,6 +8,7 @@ from typing import Any
 
 from solscope.errors import UsageError
 from solscope.model.cluster import KubernetesObject
+from solscope.model.sister import Sister
 
 
 def read(text: str, *, where: str) -> tuple[KubernetesObject, ...]:
@@ -86,3 +87,10 @@ def write(objects: Sequence[KubernetesObject], *, comment: str) -> str:
         [dict(item) for item in objects], Dumper=Dumper, sort_keys=False, width=100
     )
     return head + body
+
+
+def to_json(sister: Sister) -> str:
+    """A sister as indented JSON, schema ``solscope.sister/1``."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(sister), indent=2).decode()

@@ -18,7 +18,7 @@ def is_selector(value: Any) -> bool:
     """Whether a value has the shape of a selector."""
     if not isinstance(value, Mapping):
         return False
-    if set(value) & _STRUCTURED:
+    if set(value) & _STRUCTURED or isinstance(value.get("labels"), Mapping):
         return True
     return all(isinstance(item, str | bool | int | float) for item in value.values())
 
@@ -43,6 +43,9 @@ def matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 
 def _requirements(selector: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    if isinstance(selector.get("labels"), Mapping):
+        # Istio's workloadSelector.
+        selector = {"matchLabels": selector["labels"]}
     structured = bool(set(selector) & _STRUCTURED)
     plain = selector.get("matchLabels") or {} if structured else selector
     for key, value in plain.items():
