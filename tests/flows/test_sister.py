@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
+from tests import corpus
+from tests.sisters import a_container, a_deployment, a_plan, an_object
 
 from solscope.capture import planfile
 from solscope.capture.sister import assembly, documents, isolation, target
@@ -19,8 +21,6 @@ from solscope.flows import sister as flow
 from solscope.flows.world import Outcome, World
 from solscope.model.plan import CapturePlan, Strategy, Window
 from solscope.model.sister import Sister, SisterKind, SisterOptions
-from tests import corpus
-from tests.sisters import a_container, a_deployment, a_plan, an_object
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate")
 

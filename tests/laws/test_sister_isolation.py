@@ -6,10 +6,10 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.sisters import a_deployment, a_sister, an_object
 
 from solscope.capture.sister import isolation, selectors
 from solscope.model.sister import SisterKind, SisterOptions
-from tests.sisters import a_deployment, a_sister, an_object
 
 KEYS = st.sampled_from(
     ["app", "tier", "experiment", "solscope-sister", "job-name", "pod-template-hash", "role"]
@@ -34,9 +34,14 @@ STRUCTURED = st.fixed_dictionaries(
 )
 
 
+KINDS = st.sampled_from(
+    ["Service", "InferencePool", "PodMonitor", "PodDisruptionBudget", "ReplicaSet", "Gadget"]
+)
+
+
 @st.composite
 def rules(draw: st.DrawFn) -> dict[str, Any]:
-    kind = draw(st.sampled_from(["Service", "InferencePool", "PodMonitor", "PodDisruptionBudget", "ReplicaSet", "Gadget"]))  # fmt: skip
+    kind = draw(KINDS)
     selector = draw(LABELS if kind == "Service" else st.one_of(LABELS, STRUCTURED))
     return an_object(kind, draw(st.sampled_from(["x", "y"])), {"selector": selector})
 

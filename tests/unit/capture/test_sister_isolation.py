@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.sisters import a_deployment, a_sister, an_object, codes
 
 from solscope.capture.sister import isolation, selectors
 from solscope.model.sister import Effect, Evidence, SisterOptions
-from tests.sisters import a_deployment, a_sister, an_object, codes
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,16 @@ BY_ABSENCE = {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values"
         an_object("PodMonitor", "x", {"selector": {"matchLabels": {"app": "chat"}}}),
         an_object("NetworkPolicy", "x", {"podSelector": {"matchLabels": {"app": "chat"}}}),
         an_object("PodDisruptionBudget", "x", {"selector": {"matchLabels": {"app": "chat"}}}),
-        an_object("HorizontalPodAutoscaler", "x", {"scaleTargetRef": {"kind": "Deployment", "name": "chat"}}),
+        an_object(
+            "HorizontalPodAutoscaler",
+            "x",
+            {"scaleTargetRef": {"kind": "Deployment", "name": "chat"}},
+        ),
         an_object("ScaledObject", "x", {"scaleTargetRef": {"name": "chat"}}),
         an_object("ReplicaSet", "x", {"selector": {"matchLabels": {"app": "chat"}}}),
         an_object("ServiceEntry", "x", {"workloadSelector": {"labels": {"app": "chat"}}}),
     ],
-)  # fmt: skip
+)
 def test_what_reaches_the_target_does_not_reach_the_sister(item: dict[str, Any]) -> None:
     (found,) = evidence(item)
     assert found.matches_target

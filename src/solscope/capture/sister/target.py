@@ -144,7 +144,7 @@ def choose(
             hint="name one, for example "
             f"`solscope sister {str(found[0]['kind']).lower()}/{_name(found[0])} ...`",
         )
-    item = found[0]
+    item = _topmost(found[0], objects)
     template = template_of(item) or {"metadata": {}, "spec": {}}
     return SisterTarget(
         kind=str(item["kind"]),
@@ -153,7 +153,7 @@ def choose(
         template=template,
         container=_container(template, container, where),
         owner=_owner(item),
-        node=_node(item, template, objects),
+        node=_node(found[0], template, objects),
     )
 
 
@@ -235,6 +235,16 @@ def _container(template: Mapping[str, Any], wanted: str | None, where: str | Non
             hint=f"say which is to be profiled: --container {with_gpu[0]}",
         )
     return (with_gpu or names or [""])[0]
+
+
+def _topmost(item: KubernetesObject, objects: Sequence[KubernetesObject]) -> KubernetesObject:
+    """The highest owner that holds a template: a live pod carries fields injected into it."""
+    for owner in (item.get("metadata") or {}).get("ownerReferences") or ():
+        for above in objects:
+            same = (above.get("kind"), _name(above)) == (owner.get("kind"), owner.get("name"))
+            if same and owner.get("controller") and template_of(above) is not None:
+                return _topmost(above, objects)
+    return item
 
 
 def _owner(item: KubernetesObject) -> str | None:
