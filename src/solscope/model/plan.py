@@ -46,8 +46,10 @@ class PassMethod(StrEnum):
     """NVIDIA's host library scheduled these very metrics."""
     TABLE = "table"
     """The shipped table holds this very list on this chip."""
-    BOUND = "table-bound"
-    """The table holds each metric's cost alone; the list costs at most their sum."""
+    ESTIMATE = "table-estimate"
+    """Estimated from how many counters of each hardware domain fit into a pass."""
+    REPORTS = "reports"
+    """Real reports of this very section set on this chip family."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
