@@ -6,13 +6,21 @@ import hashlib
 import os
 import shlex
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from solscope.capture import planfile
-from solscope.capture.sister import assembly, documents, naming, target
+from solscope.capture.sister import (
+    assembly,
+    creation,
+    documents,
+    naming,
+    surroundings,
+    target,
+)
+from solscope.capture.sister.surroundings import Surroundings
+from solscope.cluster.port import Cluster
 from solscope.errors import UsageError
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
@@ -86,18 +94,28 @@ class SisterRequest:
 def run(request: SisterRequest, world: World) -> Outcome:
     """Read target and plan, build the sister, prove it, write it, and create it if told so."""
     plan, digest = _plan(request.plan)
-    chosen, objects = _from_manifest(request)
+    options = _options(request)
+    chosen, seen, cluster = _target(request, world)
     sister = assembly.build(
-        chosen, plan, objects=objects, options=_options(request), plan_digest=digest
+        chosen,
+        plan,
+        objects=seen.objects,
+        options=options,
+        plan_digest=digest,
+        unread=seen.unread,
     )
+    if cluster is not None and request.apply and not sister.is_refused:
+        sister = creation.rehearse(cluster, sister)
     files = _write(sister, request.output)
-    manifest = files[0] if files else None
-    text = (
-        documents.to_json(sister)
-        if request.format == "json"
-        else page.page(sister, manifest=manifest)
-    )
+    if cluster is not None and request.apply and request.yes and not sister.is_refused:
+        sister = creation.create(cluster, sister)
+        files = _write(sister, request.output)
+    text = documents.to_json(sister) if request.format == "json" else _page(sister, files)
     return Outcome(value=sister, text=text, exit_code=1 if sister.is_refused else 0, files=files)
+
+
+def _page(sister: Sister, files: tuple[str, ...]) -> str:
+    return page.page(sister, manifest=files[0] if files else None)
 
 
 def _plan(path: Path) -> tuple[CapturePlan, str]:
@@ -112,23 +130,57 @@ def _read(path: Path) -> bytes:
         raise UsageError(error.strerror or str(error), where=str(path)) from error
 
 
-def _from_manifest(request: SisterRequest) -> tuple[SisterTarget, Sequence[KubernetesObject]]:
-    if request.file is None:
+def _target(
+    request: SisterRequest, world: World
+) -> tuple[SisterTarget, Surroundings, Cluster | None]:
+    """The target, all that its sister's labels are matched against, and the cluster if needed."""
+    if request.file is None and request.workload is None:
         raise UsageError("no target", hint="name one (deploy/NAME -n NS) or give -f manifest.yaml")
-    where = str(request.file)
-    try:
-        text = _read(request.file).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError("not UTF-8 text", where=f"{where}: byte {error.start}") from error
-    objects = documents.read(text, where=where)
+    if request.yes and not request.apply:
+        raise UsageError("--yes belongs to --apply", hint="add --apply, or leave --yes out")
+    if request.file is None:
+        return _live(request, world)
+    objects = _objects(request.file)
     chosen = target.choose(
         objects,
         wanted=request.workload,
         container=request.container,
         namespace=request.namespace,
-        where=where,
+        where=str(request.file),
     )
-    return chosen, objects
+    if not request.apply:
+        return chosen, Surroundings(objects=objects, unread=()), None
+    cluster = world.cluster(request.context, chosen.namespace)
+    chosen = replace(chosen, namespace=cluster.namespace)
+    found = surroundings.read(cluster, cluster.namespace, progress=world.progress)
+    every = surroundings.distinct((*objects, *found.objects), cluster.namespace)
+    return chosen, replace(found, objects=every), cluster
+
+
+def _live(request: SisterRequest, world: World) -> tuple[SisterTarget, Surroundings, Cluster]:
+    kind, slash, name = (request.workload or "").partition("/")
+    if not slash or not name:
+        raise UsageError(f"{kind!r} names no workload", hint=f"write deploy/{kind} or pod/{kind}")
+    cluster = world.cluster(request.context, request.namespace)
+    named = cluster.get(kind, name)
+    found = surroundings.read(cluster, cluster.namespace, progress=world.progress)
+    every = surroundings.distinct((named, *found.objects), cluster.namespace)
+    chosen = target.choose(
+        every,
+        wanted=f"{named.get('kind')}/{name}",
+        container=request.container,
+        namespace=cluster.namespace,
+        where=f"{kind}/{name} -n {cluster.namespace}",
+    )
+    return chosen, replace(found, objects=every), cluster
+
+
+def _objects(file: Path) -> tuple[KubernetesObject, ...]:
+    try:
+        text = _read(file).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError("not UTF-8 text", where=f"{file}: byte {error.start}") from error
+    return documents.read(text, where=str(file))
 
 
 def _options(request: SisterRequest) -> SisterOptions:

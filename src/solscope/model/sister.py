@@ -158,11 +158,21 @@ class SisterOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedObject:
+    """One object of a sister as the cluster knows it; the uid tells it from a later namesake."""
+
+    kind: str
+    name: str
+    uid: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sister:
     """The objects to create, how they differ from the target, and the proof of isolation.
 
     Refused when a finding blocks: then ``objects`` is empty and nothing may be created.
-    ``attach_command`` is for the second ncu, where the strategy needs one.
+    ``attach_command`` is for the second ncu, where the strategy needs one. ``rehearsed`` says
+    that the cluster was asked and would take it, ``created`` what it has taken.
     """
 
     schema: str = SCHEMA
@@ -177,6 +187,8 @@ class Sister:
     proof: IsolationProof | None
     findings: tuple[Finding, ...]
     attach_command: tuple[str, ...] = ()
+    rehearsed: bool = False
+    created: tuple[CreatedObject, ...] = ()
 
     @property
     def is_refused(self) -> bool:

@@ -76,7 +76,12 @@ def _next(sister: Sister, manifest: str | None) -> Iterator[str]:
     kind = str(sister.objects[-1]["kind"]).lower()
     yield ""
     yield "next"
-    if manifest is None:
+    if sister.created:
+        for item in sister.created:
+            yield f"  created: {item.kind}/{item.name}, uid {item.uid or 'unknown'}"
+    elif sister.rehearsed:
+        yield "  rehearsed: the cluster would take it; to create it, add --yes"
+    elif manifest is None:
         yield "  write it: add -o DIR; create it: add --apply --yes"
     else:
         yield f"  create it: kubectl{namespace} create -f {manifest}, or add --apply --yes"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from solscope.capture.sister import (
@@ -102,7 +101,7 @@ class _Assembly:
             return self._result((), None)
         self._change_pod(server, located)
         proof = self._prove(unread)
-        self.findings += notices.of_proof(proof)
+        self.findings += notices.of_proof(proof, self.options.accept)
         self.findings += notices.of_target(
             self.target, self.options, self.objects, self.changes, located.engine, self.image
         )
@@ -364,8 +363,3 @@ def pod_of(sister: Sister) -> KubernetesObject:
     if sister.namespace:
         metadata["namespace"] = sister.namespace
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
-
-
-def renamed(target: SisterTarget, namespace: str | None) -> SisterTarget:
-    """The target in a namespace that the user gave."""
-    return target if namespace is None else replace(target, namespace=namespace)

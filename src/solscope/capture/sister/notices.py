@@ -27,6 +27,8 @@ _INTENDED = frozenset(
         isolation.SCALING,
     }
 )
+# What brings traffic: without having seen these, nothing is proven.
+_INDISPENSABLE = frozenset({"services", "inferencepools"})
 # Labels that some namespaces demand of every pod, or that give a pod its identity.
 _NEEDED_LABELS = {
     "kueue.x-k8s.io/queue-name": "a queue may admit only pods that name it",
@@ -76,7 +78,7 @@ def preload_unverified(target: SisterTarget) -> Finding:
     )
 
 
-def of_proof(proof: IsolationProof) -> Iterator[Finding]:
+def of_proof(proof: IsolationProof, accept: Sequence[str]) -> Iterator[Finding]:
     """Matches, which refuse, and rules that the target has and the sister loses."""
     for item in proof.evidence:
         where = f"{item.kind}/{item.name}"
@@ -110,10 +112,18 @@ def of_proof(proof: IsolationProof) -> Iterator[Finding]:
                 item.rule,
             )
     for name in proof.unread:
-        yield _unread(name)
+        yield _unread(name, accept)
 
 
-def _unread(name: str) -> Finding:
+def _unread(name: str, accept: Sequence[str]) -> Finding:
+    kind = name.partition(":")[0]
+    if kind in _INDISPENSABLE and kind not in accept:
+        return refusal.block(
+            "sister-unproven",
+            name,
+            f"{kind} could not be read, and a proof without them proves nothing",
+            f"ask for that right, or take the risk knowingly with --accept {kind}",
+        )
     return _say(
         Severity.WARNING,
         "sister-unread",

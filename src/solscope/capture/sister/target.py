@@ -181,7 +181,12 @@ def _candidates(objects: Sequence[KubernetesObject], wanted: str | None) -> Iter
     controlled = [item for item in objects if item.get("kind") in CONTROLLER_KINDS]
     # One reason is enough: a runtime's template beside the service that uses it says the same.
     services = [item for item in controlled if not _is_template(item)]
-    yield from services or controlled[:1]
+    if controlled:
+        yield from services or controlled[:1]
+        return
+    # Nothing shows a GPU: the reason for the refusal is worth more than "not found".
+    bare = [o for o in objects if template_of(o) and not _owned_by_one_of(o, present)]
+    yield from bare if len(bare) == 1 else ()
 
 
 def _is_template(item: KubernetesObject) -> bool:
