@@ -199,7 +199,8 @@ def compare_with_golden(name: str, text: str) -> None:
 
 def test_the_page_tells_answer_changes_proof_and_next_step(tmp_path: Path) -> None:
     service = an_object("Service", "chat", {"selector": {"app": "chat"}})
-    outcome = run(tmp_path, a_deployment(), service, plan=a_plan(gpu_memory_utilization=0.6))
+    plan = a_plan(gpu_memory_utilization=0.6)
+    outcome = run(tmp_path, a_deployment(), service, plan=plan, experiment="run-7")
     assert outcome.exit_code == 0
     compare_with_golden("page.txt", outcome.text + "\n")
 

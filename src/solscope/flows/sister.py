@@ -74,7 +74,10 @@ class SisterRequest:
     accept: tuple[str, ...] = option(
         "Allow this object (kind/name) to match the sister. May be repeated.", default=()
     )
-    deadline: int = option("Seconds after which the Job is ended.", default=3600)
+    deadline: int | None = option(
+        "Seconds after which the Job is ended; by default what the plan needs, an hour at least.",
+        default=None,
+    )
     keep: int = option("Seconds for which the ended Job stays.", default=3600)
     hold: int = option(
         "Seconds for which results stay reachable after the server ended.", default=300
@@ -172,7 +175,8 @@ def _live(request: SisterRequest, world: World) -> tuple[SisterTarget, Surroundi
         namespace=cluster.namespace,
         where=f"{kind}/{name} -n {cluster.namespace}",
     )
-    return chosen, replace(found, objects=every), cluster
+    found = surroundings.with_node(cluster, replace(found, objects=every), chosen.node)
+    return chosen, found, cluster
 
 
 def _objects(file: Path) -> tuple[KubernetesObject, ...]:

@@ -138,6 +138,7 @@ class SisterOptions:
     """The choices that a plan does not make. Times in seconds, sizes in bytes.
 
     ``server_command`` is the server's whole command line where Kubernetes does not hold it.
+    ``deadline_s`` ``None`` means one that fits the plan.
     ``hold_s`` is how long results stay reachable after the server has ended by itself.
     """
 
@@ -149,7 +150,7 @@ class SisterOptions:
     server_command: tuple[str, ...] = ()
     labels: Mapping[str, str] | None = None
     accept: tuple[str, ...] = ()
-    deadline_s: int = 3600
+    deadline_s: int | None = None
     time_to_live_s: int = 3600
     hold_s: int = 300
     sys_admin: bool = False

@@ -162,11 +162,17 @@ def test_each_engine_gets_its_own_spelling_of_the_memory_option() -> None:
 
 
 def test_the_profiler_of_the_target_makes_way_for_the_cuda_profiler() -> None:
-    changed, changes = serving.open_window_on_request(
-        vllm("--profiler-config.profiler", "torch", "--seed", "1"), "c"
+    changed, changes, _ = serving.open_window_on_request(
+        vllm("--profiler-config.profiler", "torch", "--seed", "1"), "c", (0, 19)
     )
     assert changed.edited()[3:] == ("--seed", "1", "--profiler-config", '{"profiler":"cuda"}')
     assert len(changes) == 2
+
+
+def test_vllm_0_12_opens_the_window_by_a_variable() -> None:
+    changed, changes, values = serving.open_window_on_request(vllm(), "c", (0, 12, 0))
+    assert (changed.added, changes) == ((), [])
+    assert values == {"VLLM_TORCH_CUDA_PROFILE": "1"}
 
 
 @pytest.mark.parametrize(

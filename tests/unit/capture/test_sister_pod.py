@@ -263,6 +263,16 @@ def test_a_job_ends_by_itself_and_never_retries() -> None:
     assert job["template"]["spec"]["restartPolicy"] == "Never"
 
 
+def test_the_deadline_follows_the_plan() -> None:
+    def deadline(total_s: float | None) -> int:
+        cost = CostEstimate(pause_s=None, total_s=total_s, backup_bytes=None, report_bytes=None)
+        seconds: int = a_sister(plan=a_plan(cost=cost)).objects[-1]["spec"]["activeDeadlineSeconds"]
+        return seconds
+
+    # An hour at least; two hours of capture get four and half an hour for the start.
+    assert (deadline(None), deadline(60.0), deadline(7200.0)) == (3600, 3600, 16200)
+
+
 def test_a_deployment_selects_its_own_labels_and_is_warned_about() -> None:
     sister = a_sister(options=SisterOptions(kind=SisterKind.DEPLOYMENT))
     spec = sister.objects[-1]["spec"]
@@ -372,6 +382,23 @@ def test_a_device_claim_from_a_template_is_fine() -> None:
     claims = [{"name": "g", "resourceClaimTemplateName": "gpu"}]
     server = a_container(resources={"claims": [{"name": "g"}]})
     assert not a_sister(a_deployment(server, resourceClaims=claims)).is_refused
+
+
+@pytest.mark.parametrize(
+    ("labels", "refused"),
+    [
+        ({"nvidia.com/gpu.sharing-strategy": "time-slicing"}, True),
+        ({"nvidia.com/gpu.replicas": "4"}, True),
+        ({"nvidia.com/gpu.sharing-strategy": "none", "nvidia.com/gpu.replicas": "1"}, False),
+        ({}, False),
+    ],
+)
+def test_a_node_with_shared_gpus_refuses(labels: dict[str, str], refused: bool) -> None:
+    node = {"kind": "Node", "metadata": {"name": "gpu-7", "labels": labels}}
+    pod = an_object("Pod", "chat-1", {"nodeName": "gpu-7", "containers": []})
+    pod["metadata"]["labels"] = {"app": "chat"}
+    sister = a_sister(a_deployment(), node, pod)
+    assert codes(sister, blocking=True) == (["sister-shared-gpu"] if refused else [])
 
 
 def test_a_volume_for_one_pod_refuses() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -32,6 +33,8 @@ from solscope.model.sister import (
     SisterTarget,
 )
 
+# Real start-up budgets of large models reach half an hour.
+START_S, HOUR_S = 1800, 3600
 HARNESS_FILE = "/solscope/harness/harness.py"
 
 
@@ -171,7 +174,8 @@ class _Assembly:
     def _change_pod(self, server: dict[str, Any], located: commands.ServerCommand) -> None:
         spec, target = self.spec, self.target
         old_labels = (target.template.get("metadata") or {}).get("labels") or {}
-        self.changes += podspec.relabel(self.template, self.labels)
+        extra = frozenset(self.options.labels or ())
+        self.changes += podspec.relabel(self.template, self.labels, extra)
         self.changes += podspec.forget_the_live_pod(spec)
         self.changes += podspec.leave_the_cluster(spec, old_labels)
         self.changes += podspec.drop_traffic_sidecars(spec, target.container)
@@ -246,8 +250,7 @@ class _Assembly:
             located, changes = serving.lower_memory(located, name, self.plan.gpu_memory_utilization)
             self.changes += changes
             if self.plan.launches.window is Window.ENGINE_PROFILER:
-                located, changes = serving.open_window_on_request(located, name)
-                self.changes += changes
+                located = self._open_window(server, located)
         prefix = self._prefix()
         command, args = located.under(prefix)
         server["command"], server["args"] = command, args
@@ -268,6 +271,20 @@ class _Assembly:
                     why="unverified: no release of ncu is known to read it",
                 )
             )
+
+    def _open_window(
+        self, server: dict[str, Any], located: commands.ServerCommand
+    ) -> commands.ServerCommand:
+        name, image = self.target.container, str(server.get("image", ""))
+        version = refusal.vllm_version(image)
+        located, changes, values = serving.open_window_on_request(located, name, version)
+        self.changes += changes
+        path = f"spec.containers[{name}]"
+        why = "without it /start_profile does not open ncu's window"
+        self.changes += environment.put(server, path, values, why)
+        if version is None and located.engine is commands.Engine.VLLM:
+            self.findings.append(notices.version_unknown(image))
+        return located
 
     def _mount_harness(self, server: dict[str, Any]) -> None:
         volume = "solscope-harness"
@@ -333,11 +350,18 @@ class _Assembly:
                 "backoffLimit": 0,
                 "completions": 1,
                 "parallelism": 1,
-                "activeDeadlineSeconds": self.options.deadline_s,
+                "activeDeadlineSeconds": self._deadline_s(),
                 "ttlSecondsAfterFinished": self.options.time_to_live_s,
                 "template": self.template,
             },
         }
+
+    def _deadline_s(self) -> int:
+        """Twice the capture and half an hour for the start, an hour at least."""
+        if self.options.deadline_s is not None:
+            return self.options.deadline_s
+        planned = self.plan.cost.total_s or 0
+        return max(HOUR_S, START_S + 60 * math.ceil(2 * planned / 60))
 
     def _metadata(self, name: str) -> dict[str, Any]:
         metadata: dict[str, Any] = {"name": name}

@@ -78,6 +78,17 @@ def preload_unverified(target: SisterTarget) -> Finding:
     )
 
 
+def version_unknown(image: str) -> Finding:
+    """An image whose tag does not tell which vLLM it holds."""
+    return _say(
+        Severity.WARNING,
+        "sister-engine-version-unknown",
+        image,
+        "the tag names no vLLM release; --profiler-config, which opens the window, needs 0.13",
+        "see `vllm --version` in the image; for an older one plan a window by launches or NVTX",
+    )
+
+
 def of_proof(proof: IsolationProof, accept: Sequence[str]) -> Iterator[Finding]:
     """Matches, which refuse, and rules that the target has and the sister loses."""
     for item in proof.evidence:
@@ -145,6 +156,14 @@ def of_target(
     spec = target.template["spec"]
     yield from _volumes(target, options, objects)
     yield from _companions(target)
+    if target.owner is not None:
+        yield _say(
+            Severity.INFO,
+            "sister-owned-target",
+            target.reference,
+            f"the target is made by {target.owner}, which may change it at any time",
+            "make the sister again after a change of its owner",
+        )
     yield from _labels(target, options)
     if engine is Engine.UNKNOWN:
         yield _say(

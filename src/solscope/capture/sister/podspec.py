@@ -46,8 +46,13 @@ _DROPPED: Mapping[str, str] = {
 }
 
 
-def relabel(template: Spec, labels: Mapping[str, str]) -> Iterator[Change]:
-    """Give the pod new labels only, and drop the annotations that others act on."""
+def relabel(
+    template: Spec, labels: Mapping[str, str], extra: frozenset[str] = frozenset()
+) -> Iterator[Change]:
+    """Give the pod new labels only, and drop the annotations that others act on.
+
+    ``extra`` are the keys among ``labels`` that the user asked for.
+    """
     old = template.get("metadata") or {}
     for key, value in (old.get("labels") or {}).items():
         if labels.get(key) != value:
@@ -58,7 +63,7 @@ def relabel(template: Spec, labels: Mapping[str, str]) -> Iterator[Change]:
                 why="Services, routers and controllers find pods by labels",
             )
     for key, value in labels.items():
-        why = "names the experiment on every object"
+        why = "asked for with --label" if key in extra else "names the experiment everywhere"
         yield Change(
             path=f"metadata.labels[{key}]", action=Action.ADDED, what=f"{key}={value}", why=why
         )

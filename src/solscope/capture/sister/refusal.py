@@ -79,7 +79,7 @@ def of_controller(kind: str, name: str) -> Iterator[Finding]:
     if code is None:
         ray, dynamo = kind.startswith("Ray"), kind.startswith("Dynamo")
         code = "sister-ray" if ray else "sister-discovery" if dynamo else "sister-controller-owned"
-    yield block(code, f"{kind}/{name}", f"a {kind}: {CONTROLLER_KINDS[kind]}", remedy)
+    yield block(code, f"{kind}/{name}", f"{kind}: {CONTROLLER_KINDS[kind]}", remedy)
 
 
 def of_pod(
@@ -108,6 +108,7 @@ def of_pod(
             "name the workload that it was copied from",
         )
     yield from _accelerators(target, spec, where)
+    yield from _sharing(target, objects)
     yield from _claims(spec, objects, where)
     yield from _volume_claims(target, objects, where)
 
@@ -142,6 +143,30 @@ def _accelerators(target: SisterTarget, spec: Mapping[str, Any], where: str) -> 
             "let the container ask for nvidia.com/gpu, then copy it",
             f"spec.containers[{target.container}].resources names no accelerator",
         )
+
+
+def _sharing(target: SisterTarget, objects: Sequence[KubernetesObject]) -> Iterator[Finding]:
+    """A node whose GPUs several pods use at once: its labels say so."""
+    for item in objects:
+        metadata = item.get("metadata") or {}
+        if item.get("kind") != "Node" or metadata.get("name") != target.node:
+            continue
+        labels = metadata.get("labels") or {}
+        strategy = labels.get("nvidia.com/gpu.sharing-strategy", "none")
+        shared = strategy != "none" or _above_one(labels.get("nvidia.com/gpu.replicas"))
+        if shared:
+            yield block(
+                "sister-shared-gpu",
+                f"Node/{target.node}",
+                "its GPUs are shared between pods, so counters of neighbours would be included",
+                "profile on a node whose GPUs are not shared",
+                f"nvidia.com/gpu.sharing-strategy={strategy}",
+                f"nvidia.com/gpu.replicas={labels.get('nvidia.com/gpu.replicas', 'not set')}",
+            )
+
+
+def _above_one(text: Any) -> bool:
+    return str(text).isdigit() and int(text) > 1
 
 
 def _claims(

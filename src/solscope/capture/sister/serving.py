@@ -135,15 +135,17 @@ def _fraction(text: str | None) -> float | None:
 
 
 def open_window_on_request(
-    command: ServerCommand, container: str
-) -> tuple[ServerCommand, list[Change]]:
-    """Make ``/start_profile`` call ``cudaProfilerStart``.
+    command: ServerCommand, container: str, version: tuple[int, ...] | None
+) -> tuple[ServerCommand, list[Change], dict[str, str]]:
+    """Make ``/start_profile`` call ``cudaProfilerStart``: options, and variables to set.
 
     SGLang has the endpoint always; vLLM only with a profiler configured, and that one must be
-    ``cuda``.
+    ``cuda``: by a variable in 0.12, by an option since 0.13. An unknown version counts as new.
     """
     if command.engine is not Engine.VLLM:
-        return command, []
+        return command, [], {}
+    if version is not None and version[:2] < (0, 13):
+        return command, [], {"VLLM_TORCH_CUDA_PROFILE": "1"}
     found = list(uses(command, PROFILER))
     changes = []
     for use in found:
@@ -155,7 +157,7 @@ def open_window_on_request(
     command = command.add(PROFILER.name, '{"profiler":"cuda"}')
     what = '--profiler-config {"profiler":"cuda"}'
     changes.append(_change(container, Action.ADDED, what, PROFILER.why))
-    return command, changes
+    return command, changes, {}
 
 
 def _change(container: str, action: Action, what: str, why: str) -> Change:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from solscope.cluster.port import Cluster, Forbidden, UnknownKind
+from solscope.cluster.port import Cluster, Forbidden, NotFound, UnknownKind
 from solscope.model.cluster import KubernetesObject
 
 KINDS = (
@@ -71,6 +71,20 @@ def read(
             continue
         objects.extend(item for item in others if _namespace(item) != namespace)
     return Surroundings(objects=tuple(objects), unread=tuple(dict.fromkeys(unread)))
+
+
+def with_node(cluster: Cluster, found: Surroundings, name: str | None) -> Surroundings:
+    """What was read, and the node that the target runs on: its labels tell of shared GPUs."""
+    if name is None:
+        return found
+    try:
+        node = cluster.get("nodes", name)
+    except Forbidden as error:
+        unread = (*found.unread, f"nodes: {error.right}")
+        return Surroundings(objects=found.objects, unread=unread)
+    except NotFound:
+        return found
+    return Surroundings(objects=(*found.objects, node), unread=found.unread)
 
 
 def distinct(objects: Iterable[KubernetesObject], namespace: str) -> tuple[KubernetesObject, ...]:
