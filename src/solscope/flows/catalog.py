@@ -49,6 +49,13 @@ VERBS: Final = (
         "solscope.flows.analyze:run",
     ),
     Verb(
+        "preflight",
+        "Say whether, and how, ncu can profile a live workload or a manifest. Touches nothing.",
+        READS,
+        "solscope.flows.preflight:PreflightRequest",
+        "solscope.flows.preflight:run",
+    ),
+    Verb(
         "sister",
         "Make an isolated copy of a workload to profile, and prove that nothing reaches it.",
         TOUCHES_CLUSTER,
