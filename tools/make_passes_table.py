@@ -73,9 +73,7 @@ def build() -> dict[str, Any]:
 
 
 def _bases(counters: host.ChipCounters) -> tuple[str, ...]:
-    return tuple(
-        n for kind in counters.base_names().values() for n in kind if "Triage" not in n
-    )
+    return tuple(n for kind in counters.base_names().values() for n in kind if "Triage" not in n)
 
 
 def _weights(

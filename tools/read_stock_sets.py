@@ -65,7 +65,7 @@ def _reports() -> Iterator[tuple[str, str, str, frozenset[str], int]]:
             continue
         chip = CHIP_OF.get((record.get("cc") or ["?"])[0])
         release = ".".join(str(record.get("ncu_version") or "0").split(".")[:2])
-        listing = json.loads(gzip.open(CORPUS / golden["metrics_json"]).read())
+        listing = json.loads(gzip.decompress((CORPUS / golden["metrics_json"]).read_bytes()))
         seen = set()
         for action in (a for r in listing["ranges"] for a in r["actions"]):
             metrics = action["metrics"]

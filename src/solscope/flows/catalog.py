@@ -56,6 +56,13 @@ VERBS: Final = (
         "solscope.flows.preflight:run",
     ),
     Verb(
+        "plan",
+        "Plan a capture: metric list, predicted passes, cost, the exact ncu command.",
+        WRITES_FILES,
+        "solscope.flows.plan:PlanRequest",
+        "solscope.flows.plan:run",
+    ),
+    Verb(
         "sister",
         "Make an isolated copy of a workload to profile, and prove that nothing reaches it.",
         TOUCHES_CLUSTER,

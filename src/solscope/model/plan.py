@@ -180,6 +180,7 @@ class CapturePlan:
     ``arguments`` follow ``ncu`` and precede the target; they hold no ``-o`` (see ``output``).
     For :attr:`Strategy.ATTACH` they belong to the second ncu and ``wrapper_arguments`` to the
     one that starts the server. ``command_line`` is the whole first command, quoted for a shell.
+    ``full_passes`` is what ncu's full set would take there, for comparison.
     ``environment`` is to be set on the ncu process, ``unset`` removed from it.
     """
 
@@ -194,6 +195,7 @@ class CapturePlan:
     metrics: MetricList
     launches: LaunchFilter
     passes: PassEstimate
+    full_passes: PassEstimate | None = None
     cost: CostEstimate
     prize: Prize | None = None
     replay_mode: str = "kernel"

@@ -126,7 +126,9 @@ def base_of(metric: str) -> str:
 
 def _source(base: str) -> str | None:
     """The source operand types that a tensor counter's name states: ``fp4_fp6_fp8``."""
-    match = re.search(r"(?:^|_)src_([a-z0-9_]+?)(?:_dst_[a-z0-9]+)?(?:_sparsity_(?:on|off))?$", base)
+    match = re.search(
+        r"(?:^|_)src_([a-z0-9_]+?)(?:_dst_[a-z0-9]+)?(?:_sparsity_(?:on|off))?$", base
+    )
     return None if match is None else match[1]
 
 
@@ -147,9 +149,7 @@ def dtypes_of(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dtype for dtype in dtypes() if _groups(dtype, present))
 
 
-def choose_tensor(
-    dtype: str, names: frozenset[str], cost: Cost | None = None
-) -> tuple[str, ...]:
+def choose_tensor(dtype: str, names: frozenset[str], cost: Cost | None = None) -> tuple[str, ...]:
     """Counts of every top-level group of a type, and the dense peaks.
 
     Where all groups would make the roofline dearer than three counter passes: those that

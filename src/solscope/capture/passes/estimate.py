@@ -157,9 +157,7 @@ def of_list(
     )
 
 
-def counter_passes(
-    metrics: Sequence[str], counters: LibraryCounters | table.TableCounters
-) -> int:
+def counter_passes(metrics: Sequence[str], counters: LibraryCounters | table.TableCounters) -> int:
     """Passes for the counters of these metrics alone: scheduled by the library, else estimated."""
     if isinstance(counters, LibraryCounters):
         return counters.count(metrics)
