@@ -471,3 +471,11 @@ def test_another_plan_makes_another_sister() -> None:
         for digest in ("a", "b", "a")
     }
     assert len(names) == 2
+
+
+def test_a_secret_that_no_rule_foresaw_refuses_at_the_last_look() -> None:
+    command = ["sh", "-c", "login 'hf_1234567890'; vllm serve m"]
+    sister = a_sister(a_deployment(a_container(command=command)))
+    assert codes(sister, blocking=True) == ["sister-secret-left"]
+    assert sister.objects == ()
+    assert "hf_1234567890" not in repr(sister.findings)

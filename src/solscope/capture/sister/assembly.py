@@ -108,7 +108,9 @@ class _Assembly:
         self.findings += notices.of_target(
             self.target, self.options, self.objects, self.changes, located.engine, self.image
         )
-        return self._result(() if self._blocked() else self._objects(), proof)
+        objects = () if self._blocked() else tuple(self._make_objects())
+        self.findings += refusal.of_secrets(self.target, objects)
+        return self._result(() if self._blocked() else objects, proof)
 
     def _blocked(self) -> bool:
         return any(finding.blocks for finding in self.findings)
@@ -316,9 +318,6 @@ class _Assembly:
             accept=self.options.accept,
             unread=unread,
         )
-
-    def _objects(self) -> tuple[KubernetesObject, ...]:
-        return tuple(self._make_objects())
 
     def _make_objects(self) -> Iterator[KubernetesObject]:
         if self.plan.strategy is Strategy.HARNESS and self.options.harness is not None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from solscope.capture.sister import shapes
 from solscope.errors import UsageError
 from solscope.model.cluster import KubernetesObject
 from solscope.model.sister import Sister
@@ -62,8 +63,11 @@ def _flatten(document: dict[str, Any], number: int, where: str) -> Iterator[Kube
         )
     if kind.endswith("List") and isinstance(document.get("items"), list):
         for item in document["items"]:
+            if not isinstance(item, dict):
+                raise UsageError(f"document {number} lists no objects", where=where)
             yield from _flatten(item, number, where)
         return
+    shapes.check(document, where)
     yield document
 
 

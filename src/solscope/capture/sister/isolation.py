@@ -307,7 +307,7 @@ def _unknown(item: KubernetesObject, node: Any, path: str) -> Iterator[Rule]:
 def _convention(who: str, key: str, channel: str) -> Rule:
     return Rule(
         kind=who,
-        name="(convention)",
+        name="by-label",
         path="labels",
         channel=channel,
         text=key,
@@ -338,14 +338,21 @@ def _routers(item: KubernetesObject) -> Iterator[Rule]:
 def _command_lines(node: Any, path: str) -> Iterator[tuple[str, list[str]]]:
     if isinstance(node, Mapping):
         if isinstance(node.get("image"), str) or "command" in node or "args" in node:
-            words = [*(node.get("command") or ()), *(node.get("args") or ())]
-            if words and all(isinstance(word, str) for word in words):
+            words = [*_texts(node.get("command")), *_texts(node.get("args"))]
+            if words:
                 yield path, words
         for key, value in node.items():
             yield from _command_lines(value, f"{path}.{key}")
     elif isinstance(node, list):
         for index, value in enumerate(node):
             yield from _command_lines(value, f"{path}[{index}]")
+
+
+def _texts(value: Any) -> list[str]:
+    """The words of a command; other kinds than Kubernetes' own may give one text for all."""
+    if isinstance(value, str):
+        return [value]
+    return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
 
 
 def _selector_arguments(words: list[str]) -> Iterator[tuple[str, str]]:

@@ -267,6 +267,19 @@ def of_command(
         )
 
 
+def of_secrets(target: SisterTarget, objects: Sequence[KubernetesObject]) -> Iterator[Finding]:
+    """Secrets that would still stand in the finished objects: the last look before writing."""
+    for item in objects:
+        for path in secrecy.places(item):
+            yield block(
+                "sister-secret-left",
+                f"{target.reference} container {target.container}",
+                f"a text that looks like a secret would be copied: {path}",
+                "put it into a Secret and refer to it from the target's env",
+                path,
+            )
+
+
 def entrypoint_unknown(target: SisterTarget, args: Sequence[str], image: str) -> Finding:
     """The refusal for a container whose command only its image knows."""
     namespace = f"-n {target.namespace} " if target.namespace else ""

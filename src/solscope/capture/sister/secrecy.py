@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 _NAME = re.compile(
     r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|API_?KEY|ACCESS_?KEY(?:_ID)?|"
@@ -68,6 +69,20 @@ def secret_assignments(words: Iterable[str]) -> Iterator[str]:
         name, equals, value = word.partition("=")
         if equals and name.isidentifier() and is_literal(value) and looks_secret(name, value):
             yield name
+
+
+def places(node: Any, path: str = "") -> Iterator[str]:
+    """Where in an object a text stands that looks like a secret whatever its name."""
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield from places(value, f"{path}.{key}".lstrip("."))
+    elif isinstance(node, list | tuple):
+        for index, value in enumerate(node):
+            yield from places(value, f"{path}[{index}]")
+    elif isinstance(node, str):
+        parts = (part.strip("'\"") for word in node.split() for part in (word, *word.split("=")))
+        if any(_VALUE.search(part) for part in parts):
+            yield path
 
 
 def _variable(flag: str) -> str:

@@ -48,11 +48,12 @@ def _requirements(selector: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple
         selector = {"matchLabels": selector["labels"]}
     structured = bool(set(selector) & _STRUCTURED)
     plain = selector.get("matchLabels") or {} if structured else selector
-    for key, value in plain.items():
+    for key, value in plain.items() if isinstance(plain, Mapping) else ():
         yield str(key), "In", (_text(value),)
-    if not structured:
-        return
-    for item in selector.get("matchExpressions") or ():
+    expressions = selector.get("matchExpressions") if structured else None
+    for item in expressions if isinstance(expressions, list) else ():
+        if not isinstance(item, Mapping):
+            continue
         values = tuple(_text(value) for value in item.get("values") or ())
         yield str(item.get("key", "")), str(item.get("operator", "")), values
 

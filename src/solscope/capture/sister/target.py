@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from solscope.capture.sister import command as commands
-from solscope.capture.sister import selectors
+from solscope.capture.sister import selectors, shapes
 from solscope.errors import UsageError
 from solscope.model.cluster import KubernetesObject
 from solscope.model.sister import SisterTarget
@@ -91,7 +91,7 @@ def expand_kind(text: str) -> str:
 def template_of(item: KubernetesObject) -> Mapping[str, Any] | None:
     """The pod template that an object holds; a bare pod is its own."""
     kind, spec = item.get("kind"), item.get("spec")
-    if not isinstance(spec, Mapping):
+    if kind not in shapes.WORKLOADS or not isinstance(spec, Mapping):
         return None
     if kind == "Pod":
         return item
@@ -262,7 +262,7 @@ def _owner(item: KubernetesObject) -> str | None:
 def _node(
     item: KubernetesObject, template: Mapping[str, Any], objects: Iterable[KubernetesObject]
 ) -> str | None:
-    own = (item.get("spec") or {}).get("nodeName")
+    own = item["spec"].get("nodeName") if item.get("kind") == "Pod" else None
     if own:
         return str(own)
     labels = (template.get("metadata") or {}).get("labels") or {}
