@@ -97,13 +97,14 @@ class ContainerSnapshot:
 
     ``gpus`` counts devices asked for by ``gpu_resource`` (``nvidia.com/gpu``,
     ``nvidia.com/mig-1g.10gb``, ``amd.com/gpu`` ...). ``is_sidecar`` marks an init container
-    that keeps running. ``raw`` is the object as it stands, secrets included: never print it.
+    that keeps running. ``command``, ``args`` and ``raw`` are as they stand, secrets included:
+    never print them.
     """
 
     name: str
     image: str
-    command: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
+    command: tuple[str, ...] = field(default=(), repr=False)
+    args: tuple[str, ...] = field(default=(), repr=False)
     env: tuple[EnvVar, ...] = ()
     env_from: tuple[str, ...] = ()
     gpus: int = 0

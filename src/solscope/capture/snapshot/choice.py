@@ -92,10 +92,48 @@ def _named(
 
 
 def _owned(obj: KubernetesObject, objects: Sequence[KubernetesObject]) -> bool:
-    """Whether another object of the file made this one (a ReplicaSet's pods, and so on)."""
-    there = {(o.get("kind"), (o.get("metadata") or {}).get("name")) for o in objects}
-    owners = (obj.get("metadata") or {}).get("ownerReferences") or ()
-    return any((owner.get("kind"), owner.get("name")) in there for owner in owners)
+    """Whether another object of the file made this one (a Deployment its pods, and so on)."""
+    return any(owns(other, obj, objects) for other in objects if other is not obj)
+
+
+def owns(
+    maker: KubernetesObject, obj: KubernetesObject, objects: Sequence[KubernetesObject]
+) -> bool:
+    """Whether ``maker`` made ``obj``: by owner references, through others of the file, or, for a
+    pod whose ReplicaSet is not in the file, by the Deployment's selector."""
+    references = (obj.get("metadata") or {}).get("ownerReferences") or ()
+    for reference in references:
+        if _is(maker, reference):
+            return True
+        between = next((o for o in objects if _is(o, reference)), None)
+        if between is not None and between is not obj and owns(maker, between, objects):
+            return True
+        if (
+            between is None
+            and reference.get("kind") == "ReplicaSet"
+            and maker.get("kind") == "Deployment"
+            and _selects(maker, obj)
+        ):
+            return True
+    return False
+
+
+def _is(obj: KubernetesObject, reference: KubernetesObject) -> bool:
+    metadata = obj.get("metadata") or {}
+    if reference.get("uid") and metadata.get("uid"):
+        return bool(reference["uid"] == metadata["uid"])
+    return (obj.get("kind"), metadata.get("name")) == (
+        reference.get("kind"),
+        reference.get("name"),
+    )
+
+
+def _selects(maker: KubernetesObject, pod: KubernetesObject) -> bool:
+    wanted = ((maker.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
+    metadata = pod.get("metadata") or {}
+    labels = metadata.get("labels") or {}
+    same = (maker.get("metadata") or {}).get("namespace") == metadata.get("namespace")
+    return same and bool(wanted) and all(labels.get(k) == v for k, v in wanted.items())
 
 
 def _serving(all_roles: Sequence[Role], recognises: Recognises) -> Role:

@@ -151,18 +151,9 @@ def _owners(obj: KubernetesObject) -> Iterator[str]:
 
 def _pods_of(obj: KubernetesObject, objects: Sequence[KubernetesObject]) -> Iterator[PodSnapshot]:
     """The live pods of the file that the object owns, directly or through another."""
-    uids = {(obj.get("metadata") or {}).get("uid")} - {None}
     for other in objects:
-        if other.get("kind") == "ReplicaSet" and uids & _owner_uids(other):
-            uids.add((other.get("metadata") or {}).get("uid"))
-    for other in objects:
-        if other.get("kind") == "Pod" and uids & _owner_uids(other):
+        if other.get("kind") == "Pod" and choice.owns(obj, other, objects):
             yield podspec.pod(other)
-
-
-def _owner_uids(obj: KubernetesObject) -> set[str]:
-    owners = (obj.get("metadata") or {}).get("ownerReferences") or ()
-    return {str(owner.get("uid")) for owner in owners if owner.get("uid")}
 
 
 def _nodes(
@@ -173,8 +164,10 @@ def _nodes(
     exact = tuple(node for node in there if node.name in wanted)
     if exact:
         return exact
-    if there and not wanted and len(there) == 1:
-        return tuple(there)
+    chosen = template.node_selector.items()
+    fitting = [node for node in there if all(node.labels.get(k) == v for k, v in chosen)]
+    if not wanted and len(fitting) == 1:
+        return tuple(fitting)
     if wanted:
         return tuple(nodes.unreadable(name, _MISSING) for name in sorted(wanted))
     selected = nodes.selected(template.node_selector, _MISSING)
