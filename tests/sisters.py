@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from solscope.capture.sister import assembly, target
+from solscope.capture import snapshot
+from solscope.capture.sister import assembly, shapes, target
 from solscope.model.plan import (
     CapturePlan,
     CostEstimate,
@@ -19,6 +20,13 @@ from solscope.model.plan import (
 from solscope.model.sister import Sister, SisterOptions
 
 NCU_ARGUMENTS = ("--target-processes", "all", "--kernel-name", "regex:gemm", "--launch-count", "3")
+
+
+def read_manifest(text: str, where: str) -> tuple[Any, ...]:
+    """The objects of a manifest, as the verb reads them."""
+    objects = snapshot.read_objects(text, where)
+    shapes.check_all(objects, where)
+    return objects
 
 
 def a_plan(**changes: Any) -> CapturePlan:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from tests import corpus
-from tests.sisters import a_container, a_deployment, a_plan, an_object
+from tests.sisters import a_container, a_deployment, a_plan, an_object, read_manifest
 
 from solscope.capture import planfile
 from solscope.capture.sister import assembly, documents, isolation, target
@@ -62,7 +62,7 @@ def real_sisters() -> Iterator[tuple[str, Sister, tuple[Any, ...]]]:
     """Every workload of every file, once as it is and once with a command where none is known."""
     plan = a_plan(gpu_memory_utilization=0.6)
     for path in real_files():
-        objects = documents.read(path.read_text(), where=path.name)
+        objects = read_manifest(path.read_text(), where=path.name)
         label = str(path.relative_to(MANIFESTS))
         for wanted in wanted_in(objects):
             chosen = target.choose(objects, wanted=wanted, where=path.name)
@@ -131,7 +131,7 @@ def test_nothing_of_a_real_secret_reaches_a_sister() -> None:
 def test_a_real_sister_differs_from_its_target_only_where_a_change_says_so() -> None:
     corpus.require(MANIFESTS)
     for path in real_files():
-        objects = documents.read(path.read_text(), where=path.name)
+        objects = read_manifest(path.read_text(), where=path.name)
         for wanted in wanted_in(objects):
             chosen = target.choose(objects, wanted=wanted)
             before = copy.deepcopy(chosen.template)
@@ -279,11 +279,11 @@ def test_a_file_with_windows_line_ends_gives_the_same_sister(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "where", "what"),
     [
-        ("kind: Deployment\nspec:\n\tx: 1\n", ":3", "not YAML"),
-        ("a: [1\nb: 2\n", ":2", "not YAML"),
-        ("- 1\n- 2\n", "", "not a Kubernetes object"),
-        ("replicaCount: 1\n", "", "has no kind"),
-        ("", "", "no workload"),
+        ("kind: Deployment\nspec:\n\tx: 1\n", ":3:", "not valid YAML"),
+        ("a: [1\nb: 2\n", ":2:", "not valid YAML"),
+        ("- 1\n- 2\n", "", "is no Kubernetes object"),
+        ("replicaCount: 1\n", "", "is no Kubernetes object"),
+        ("", "", "no Kubernetes object"),
     ],
 )
 def test_a_manifest_that_is_none_is_refused_with_its_line(

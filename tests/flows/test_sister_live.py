@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 from tests import corpus
-from tests.sisters import a_deployment, a_plan, an_object
+from tests.sisters import a_deployment, a_plan, an_object, read_manifest
 
 from solscope.capture import planfile
-from solscope.capture.sister import documents
 from solscope.cluster.port import Conflict, Forbidden, NotFound, Refused, UnknownKind
 from solscope.errors import ClusterError, UsageError
 from solscope.flows import sister as flow
@@ -194,7 +193,7 @@ def test_a_target_that_is_gone_is_said(tmp_path: Path) -> None:
 
 def test_a_live_pod_is_copied_from_its_recorded_template(tmp_path: Path) -> None:
     path = corpus.require(LIVE / "vllm-docs-nvidia.json")
-    objects = documents.read(path.read_text(), where=path.name)
+    objects = read_manifest(path.read_text(), where=path.name)
     pod = next(item for item in objects if item["kind"] == "Pod")
     namespace = pod["metadata"]["namespace"]
     cluster = StubCluster(objects, namespace=namespace)

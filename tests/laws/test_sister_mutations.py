@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests import corpus
-from tests.sisters import a_container, a_deployment, a_plan, an_object
+from tests.sisters import a_container, a_deployment, a_plan, an_object, read_manifest
 
 from solscope.capture.sister import assembly, documents, target
 from solscope.errors import SolscopeError
@@ -52,7 +52,7 @@ def mutated(objects: list[Any], rng: random.Random) -> list[Any]:
 def attempt(objects: list[Any]) -> None:
     text = documents.write(objects, comment="mutated")
     try:
-        read = documents.read(text, where="mutated.yaml")
+        read = read_manifest(text, where="mutated.yaml")
         chosen = target.choose(read)
         assembly.build(chosen, a_plan(), objects=read, options=SisterOptions(), plan_digest="0")
     except SolscopeError:
@@ -83,6 +83,6 @@ def test_damaged_real_manifests_never_crash() -> None:
     folder = corpus.require(corpus.SHARED / "manifests")
     rng = random.Random(7)
     for path in sorted(folder.glob("*.yaml")):
-        objects = [dict(item) for item in documents.read(path.read_text(), where=path.name)]
+        objects = [dict(item) for item in read_manifest(path.read_text(), where=path.name)]
         for _ in range(15):
             attempt(mutated(objects, rng))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from solscope.capture import planfile
+from solscope.capture import planfile, snapshot
 from solscope.capture.sister import (
     assembly,
     creation,
     documents,
     naming,
+    shapes,
     surroundings,
     target,
 )
@@ -44,7 +46,9 @@ class SisterRequest:
         positional=True,
     )
     plan: Path = option("The plan, made by `solscope plan ... -o plan.json`.")
-    file: Path | None = option("Read the target from this manifest.", default=None, alias="-f")
+    file: Path | None = option(
+        "Read the target from this manifest; - is standard input.", default=None, alias="-f"
+    )
     namespace: str | None = option("Namespace.", default=None, alias="-n")
     context: str | None = option("kubectl context; the current one if left out.", default=None)
     output: Path | None = option(
@@ -181,10 +185,12 @@ def _live(request: SisterRequest, world: World) -> tuple[SisterTarget, Surroundi
 
 def _objects(file: Path) -> tuple[KubernetesObject, ...]:
     try:
-        text = _read(file).decode("utf-8-sig")
+        text = sys.stdin.read() if str(file) == "-" else _read(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError("not UTF-8 text", where=f"{file}: byte {error.start}") from error
-    return documents.read(text, where=str(file))
+    objects = snapshot.read_objects(text, str(file))
+    shapes.check_all(objects, str(file))
+    return objects
 
 
 def _options(request: SisterRequest) -> SisterOptions:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.sisters import a_container, a_deployment, an_object
+from tests.sisters import a_container, a_deployment, an_object, read_manifest
 
-from solscope.capture.sister import documents
 from solscope.errors import UsageError
 
 
@@ -36,7 +35,7 @@ from solscope.errors import UsageError
 )
 def test_a_value_of_the_wrong_type_is_named_by_its_path(item: dict[str, Any], what: str) -> None:
     with pytest.raises(UsageError) as caught:
-        documents.read(yaml.safe_dump(item), where="m.yaml")
+        read_manifest(yaml.safe_dump(item), where="m.yaml")
     assert caught.value.what == what
     assert caught.value.where == "m.yaml"
 
@@ -45,14 +44,14 @@ def test_an_empty_value_is_as_good_as_none() -> None:
     item = a_deployment(a_container())
     item["spec"]["template"]["spec"] |= {"volumes": None, "affinity": None}
     item["spec"]["template"]["spec"]["containers"][0] |= {"env": None, "resources": None}
-    assert documents.read(yaml.safe_dump(item), where="m.yaml") == (item,)
+    assert read_manifest(yaml.safe_dump(item), where="m.yaml") == (item,)
 
 
 def test_operators_kinds_keep_their_own_shapes() -> None:
     item = an_object("Gadget", "g", {"env": {"A": "1"}, "command": "run"})
-    assert documents.read(yaml.safe_dump(item), where="m.yaml") == (item,)
+    assert read_manifest(yaml.safe_dump(item), where="m.yaml") == (item,)
 
 
 def test_a_list_object_is_taken_apart() -> None:
     both = {"apiVersion": "v1", "kind": "List", "items": [a_deployment(), a_deployment()]}
-    assert len(documents.read(yaml.safe_dump(both), where="m.yaml")) == 2
+    assert len(read_manifest(yaml.safe_dump(both), where="m.yaml")) == 2

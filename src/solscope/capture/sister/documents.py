@@ -1,74 +1,12 @@
-"""A manifest's text into Kubernetes objects; its errors with their line."""
+"""A sister as files: YAML for kubectl, JSON for tools."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from solscope.capture.sister import shapes
-from solscope.errors import UsageError
 from solscope.model.cluster import KubernetesObject
 from solscope.model.sister import Sister
-
-
-def read(text: str, *, where: str) -> tuple[KubernetesObject, ...]:
-    """Every object of YAML documents or of JSON; ``List`` objects are taken apart.
-
-    Raises UsageError with the line for text that is neither, and for documents that are no
-    Kubernetes objects.
-    """
-    found: list[KubernetesObject] = []
-    for number, document in enumerate(_load(text, where), start=1):
-        if document is None:
-            continue
-        if not isinstance(document, dict):
-            raise UsageError(
-                f"document {number} is a {type(document).__name__}, not a Kubernetes object",
-                where=where,
-            )
-        found.extend(_flatten(document, number, where))
-    return tuple(found)
-
-
-def _load(text: str, where: str) -> list[Any]:
-    # JSON is YAML as well, but a hundred times quicker as itself.
-    if text.lstrip("\ufeff").lstrip().startswith("{"):
-        try:
-            return [json.loads(text.lstrip("\ufeff"))]
-        except json.JSONDecodeError:
-            pass
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        return list(yaml.load_all(text.lstrip("\ufeff"), Loader=loader))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f":{mark.line + 1}" if mark is not None else ""
-        raise UsageError(
-            f"not YAML: {error.problem or error.context}",
-            where=f"{where}{line}",
-            hint="see that line and the one above it: indentation, quotes, tabs",
-        ) from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"not YAML: {error}".splitlines()[0], where=where) from error
-
-
-def _flatten(document: dict[str, Any], number: int, where: str) -> Iterator[KubernetesObject]:
-    kind = document.get("kind")
-    if not isinstance(kind, str):
-        raise UsageError(
-            f"document {number} has no kind", where=where, hint="is it a values file of a chart?"
-        )
-    if kind.endswith("List") and isinstance(document.get("items"), list):
-        for item in document["items"]:
-            if not isinstance(item, dict):
-                raise UsageError(f"document {number} lists no objects", where=where)
-            yield from _flatten(item, number, where)
-        return
-    shapes.check(document, where)
-    yield document
 
 
 def write(objects: Sequence[KubernetesObject], *, comment: str) -> str:

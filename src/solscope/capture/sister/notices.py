@@ -85,7 +85,7 @@ def version_unknown(image: str) -> Finding:
         "sister-engine-version-unknown",
         image,
         "the tag names no vLLM release; --profiler-config, which opens the window, needs 0.13",
-        "see `vllm --version` in the image; for an older one plan a window by launches or NVTX",
+        "see `vllm --version` in the image; for an older one plan with --window whole-run",
     )
 
 

@@ -309,7 +309,7 @@ def of_window(
         "sister-window-never-opens",
         f"{target.reference} container {target.container}",
         f"vLLM {shown} cannot call cudaProfilerStart: its endpoint starts the torch profiler only",
-        "plan again with a window by launches (--launch-skip) or NVTX, or use vLLM 0.12 or newer",
+        "plan again with --window whole-run --skip N, or --nvtx RANGE, or use vLLM 0.12 or newer",
         f"image {image}",
     )
 

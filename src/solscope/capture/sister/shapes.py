@@ -6,7 +6,7 @@ later may then trust mappings to be mappings. Kinds of operators are left alone:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from solscope.errors import UsageError
@@ -105,6 +105,12 @@ _NAMED = frozenset({"containers", "initContainers", "volumes", "env"})
 _EXCEPT = frozenset(
     {"nodeAffinity", "annotations", "data", "stringData", "status", "managedFields"}
 )
+
+
+def check_all(objects: Sequence[Mapping[str, Any]], where: str) -> None:
+    """Check every object of a manifest. Raises UsageError for the first fault."""
+    for item in objects:
+        check(item, where)
 
 
 def check(item: Mapping[str, Any], where: str) -> None:
