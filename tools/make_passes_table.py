@@ -43,7 +43,7 @@ def main() -> None:
     raw = json.dumps(made, separators=(",", ":"), sort_keys=True).encode()
     with (DATA / "passes.json.gz").open("wb") as stream:
         stream.write(gzip.compress(raw, mtime=0))
-    print(f"{len(made['chips'])} chips, {len(made['names'])} metrics, {made['library']}")
+    print(f"{len(made['chips'])} chips, {len(made['entries'])} metrics, {made['library']}")
 
 
 def build() -> dict[str, Any]:
@@ -55,19 +55,13 @@ def build() -> dict[str, Any]:
         if name in library.chips()
     }
     order = sorted(chips)
-    where: dict[str, int] = {}
-    for bit, name in enumerate(order):
-        for base in _bases(chips[name]):
-            where[base] = where.get(base, 0) | 1 << bit
-    names = sorted(where)
-    weights = _weights(names, where, order, chips)
+    entries, domains = _entries(order, chips)
     return {
         "library": host.version(),
         "order": order,
-        "names": names,
-        "where": [where[n] for n in names],
-        "weights": weights,
-        "chips": {name: _chip(name, chips[name]) for name in order},
+        "entries": entries,
+        "domains": domains,
+        "chips": {name: chip_entry(name, chips[name]) for name in order},
         "sets_seen": _seen(),
     }
 
@@ -76,22 +70,37 @@ def _bases(counters: host.ChipCounters) -> tuple[str, ...]:
     return tuple(n for kind in counters.base_names().values() for n in kind if "Triage" not in n)
 
 
-def _weights(
-    names: Sequence[str],
-    where: dict[str, int],
-    order: Sequence[str],
-    chips: dict[str, host.ChipCounters],
-) -> list[int]:
-    """Hardware counters behind each metric, on the last chip that has it."""
-    weights = []
-    for name in names:
-        counters = chips[order[where[name].bit_length() - 1]]
-        full = table.any_full_name(name, counters.has)
-        weights.append(len(counters.raw_counters(full)) if full else 0)
-    return weights
+def _entries(
+    order: Sequence[str], chips: dict[str, host.ChipCounters]
+) -> tuple[list[list[Any]], list[str]]:
+    """([metric, kind, chips as bits, its hardware counters by number], domain of each number).
+
+    A metric stands once for all chips that compute it from the same counters.
+    """
+    where: dict[tuple[str, tuple[str, ...]], int] = {}
+    kinds: dict[str, str] = {}
+    for bit, chip in enumerate(order):
+        for kind, names in chips[chip].base_names().items():
+            kinds.update(dict.fromkeys(names, kind[0]))
+        for base in _bases(chips[chip]):
+            full = table.any_full_name(base, chips[chip].has)
+            raw = chips[chip].raw_counters(full) if full is not None else ()
+            where[base, raw] = where.get((base, raw), 0) | 1 << bit
+    number = {raw: i for i, raw in enumerate(sorted({r for _, raws in where for r in raws}))}
+    # A counter belongs to the unit of the metric that is it alone, else to any that uses it.
+    domain: dict[str, str] = {}
+    for (base, raws), _ in sorted(where.items(), key=lambda item: (len(item[0][1]), item[0])):
+        for raw in raws:
+            domain.setdefault(raw, table.domain_of(base))
+    entries = [
+        [base, kinds[base], bits, [number[r] for r in raws]]
+        for (base, raws), bits in sorted(where.items())
+    ]
+    return entries, [domain[raw] for raw in sorted(number)]
 
 
-def _chip(name: str, counters: host.ChipCounters) -> dict[str, Any]:
+def chip_entry(name: str, counters: host.ChipCounters) -> dict[str, Any]:
+    """Passes of our lists and of the stock sets on one chip, and how counters pack there."""
     bases = frozenset(_bases(counters))
 
     def cost(metrics: Sequence[str]) -> int:
@@ -120,7 +129,6 @@ def _chip(name: str, counters: host.ChipCounters) -> dict[str, Any]:
         "lists": lists,
         "tensor": tensor,
         "sets": dict(_sets(name, counters)),
-        "dear": dict(_dear(counters)),
         "per_pass": _per_pass(counters),
     }
 
@@ -154,20 +162,6 @@ def _seen() -> dict[str, Any]:
         }
         for name, lists in stock["sets"].items()
     }
-
-
-def _dear(counters: host.ChipCounters) -> Iterator[tuple[str, int]]:
-    """Metrics that take more than one pass alone."""
-    for base in _bases(counters):
-        full = table.any_full_name(base, counters.has)
-        raw = counters.raw_counters(full) if full is not None else ()
-        if len(raw) > 1:  # one counter is one pass
-            try:
-                alone = counters.passes_of_counters(raw)
-            except CaptureError:
-                continue  # named, but not for this kind of collection
-            if alone > 1:
-                yield base, alone
 
 
 def _per_pass(counters: host.ChipCounters) -> dict[str, float]:

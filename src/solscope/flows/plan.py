@@ -15,7 +15,7 @@ from solscope.capture.planning import evidence
 from solscope.errors import UsageError
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
-from solscope.model.plan import Level, MetricList, PassEstimate, Strategy
+from solscope.model.plan import Level, MetricList, PassEstimate, Strategy, Window
 from solscope.render import plan as page
 
 Counters = passes.LibraryCounters | passes.TableCounters
@@ -57,6 +57,11 @@ class PlanRequest:
     launches: int = option("Launches to profile.", default=3)
     skip: int = option("Matching launches to skip first (warm-up).", default=0)
     nvtx: tuple[str, ...] = option("Profile inside this NVTX range. May be repeated.", default=())
+    window: Literal["engine-profiler", "whole-run"] | None = option(
+        "What opens the window: the engine's profiler endpoint (cudaProfilerStart), or nothing. "
+        "By default the endpoint for a server, else the whole run.",
+        default=None,
+    )
     kernel_time_us: float | None = option("Time of one launch in µs.", default=None)
     memory_gb: float | None = option("Device memory in use, GB.", default=None)
     host_memory_gb: float | None = option("Host memory the sister may use, GB.", default=None)
@@ -111,6 +116,7 @@ def run(request: PlanRequest, world: World) -> Outcome:
         graph_profiling=request.graph_profiling,
         ncu_version=request.ncu_version,
         run=tuple(shlex.split(request.run)) if request.run else (),
+        window=None if request.window is None else Window(request.window),
         strategy=_strategy(request, checked),
         strategy_reason=None if checked is None or request.strategy else checked.reason,
         max_time_s=request.max_time_s,

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from solscope.model.finding import Severity
-from solscope.model.plan import CapturePlan, CostInput, PassEstimate, PassMethod
+from solscope.model.plan import CapturePlan, CostInput, PassEstimate, PassMethod, Window
 from solscope.model.units import duration_text, scaled
 
 _METHODS = {
@@ -14,6 +14,12 @@ _METHODS = {
     PassMethod.TABLE: "from the shipped table",
     PassMethod.ESTIMATE: "estimated without the host library",
     PassMethod.REPORTS: "as real reports of this set show",
+}
+_OPENS = {
+    Window.ENGINE_PROFILER: "opens at cudaProfilerStart (the engine's profiler endpoint)",
+    Window.NVTX: "inside the NVTX range",
+    Window.LAUNCH_SKIP: "after the skipped launches",
+    Window.WHOLE_RUN: "the whole run",
 }
 _ORDER = {Severity.BLOCKS: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
@@ -97,7 +103,7 @@ def _list(plan: CapturePlan, width: int) -> Iterator[str]:
     skipped = f", after {launches.skip} skipped" if launches.skip else ""
     yield (
         f"  launches  {launches.count} of {chosen} ({launches.name_base.value} name){skipped}; "
-        f"window: {launches.window.value}"
+        f"window: {_OPENS[launches.window]}"
     )
     yield (
         f"  modes     {plan.replay_mode} replay, cache control {plan.cache_control}, "

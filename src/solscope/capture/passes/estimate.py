@@ -26,6 +26,7 @@ PM_SAMPLING_DEFAULT = 2
 FREE_PREFIXES = ("launch__", "device__", "profiler__", "numa__", "derived__", "nvlink__")
 WITH_SOURCE_COUNTERS = frozenset({"detailed", "full", "source"})
 WITH_PM_SAMPLING = frozenset({"full", "pmsampling"})
+_SUFFIXES = (".sum", ".avg", ".ratio", ".pct", ".avg.pct_of_peak_sustained_elapsed")
 SECTIONS_WITHOUT_COUNTERS = frozenset({"LaunchStats", "Occupancy", "NumaAffinity"})
 
 
@@ -121,11 +122,8 @@ def check(metrics: Sequence[str], counters: Counters) -> Checked:
         else:
             near = table.nearest(metric, counters.base_names)
             if "." not in metric and metric in counters.base_names:
-                near = tuple(
-                    n
-                    for n in (f"{metric}{suffix}" for suffix in (".sum", ".avg", ".ratio", ".pct"))
-                    if counters.has(n)
-                )
+                spelled = (f"{metric}{suffix}" for suffix in _SUFFIXES)
+                near = tuple(name for name in spelled if counters.has(name))[:3]
             unknown.append(UnknownMetric(name=metric, nearest=near))
     return Checked(known=tuple(known), unknown=tuple(unknown))
 
@@ -138,7 +136,7 @@ def of_list(
         return _of_set(wanted, counters, family=family)
     counted = [m for m in wanted.metrics if not is_free(m)]
     method, passes = _scheduled(wanted.name, counted, counters)
-    basis = [f"{passes} counter passes scheduled", f"{BASE_PASSES} more in every real report"]
+    basis = [_counted(passes), f"{BASE_PASSES} more, as in real reports of every kind"]
     other = BASE_PASSES
     extra = [s for s in wanted.sections if s not in SECTIONS_WITHOUT_COUNTERS]
     if extra:
@@ -193,7 +191,7 @@ def _of_set(
         )
     parts = _beyond_counters(name, family)
     other = sum(count for count, _ in parts)
-    basis = [f"{passes} counter passes scheduled", *(f"{n} {why}" for n, why in parts)]
+    basis = [_counted(passes), *(f"{n} {why}" for n, why in parts)]
     predicted, low, high = passes + other, *_band(passes + other)
     seen = table.seen(name, family)
     method = PassMethod.TABLE
@@ -218,12 +216,16 @@ def _of_set(
 
 
 def _beyond_counters(set_name: str, family: str) -> list[tuple[int, str]]:
-    parts = [(BASE_PASSES, "more in every real report")]
+    parts = [(BASE_PASSES, "more, as in real reports of every kind")]
     if set_name in WITH_SOURCE_COUNTERS:
         parts.append((SOURCE_COUNTER_PASSES, "for source counters"))
     if set_name in WITH_PM_SAMPLING:
         parts.append((pm_sampling_passes(family), "for PM sampling"))
     return parts
+
+
+def _counted(passes: int) -> str:
+    return f"{passes} counter pass{'' if passes == 1 else 'es'} scheduled"
 
 
 def _band(predicted: int) -> tuple[int, int]:

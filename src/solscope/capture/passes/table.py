@@ -30,6 +30,8 @@ _COUNTER_SUFFIXES = frozenset(
         "pct_of_peak_sustained_elapsed",
     }
 )
+_THROUGHPUT_SUFFIXES = frozenset({"pct_of_peak_sustained_active", "pct_of_peak_sustained_elapsed"})
+_COUNTER, _RATIO = "c", "r"  # any other kind is a throughput
 _ROLLUPS = frozenset({"sum", "avg", "max", "min"})
 _RATIO_SUFFIXES = frozenset({"ratio", "pct", "max_rate"})
 
@@ -70,30 +72,30 @@ class TableCounters:
         made = document()
         self.chip = chip
         bit = 1 << made["order"].index(chip)
-        self._weights = {
-            name: weight
-            for name, where, weight in zip(
-                made["names"], made["where"], made["weights"], strict=True
-            )
-            if where & bit
+        self._counters: dict[str, list[int]] = {
+            name: raw for name, _, where, raw in made["entries"] if where & bit
         }
+        self._kinds: dict[str, str] = {name: kind for name, kind, *_ in made["entries"]}
+        self._domains: Sequence[str] = made["domains"]
         self._entry: Mapping[str, Any] = made["chips"][chip]
         self.source = f"table made from {made['library']}"
 
     @property
     def base_names(self) -> frozenset[str]:
         """Every metric of the chip without suffix."""
-        return frozenset(self._weights)
+        return frozenset(self._counters)
 
     def has(self, metric: str) -> bool:
         """Whether the full name exists: the base by the table, rollup and suffix by grammar."""
         base, _, suffix = metric.partition(".")
-        if base not in self._weights:
+        if base not in self._counters:
             return False
-        if suffix in _RATIO_SUFFIXES:
-            return True
+        kind = self._kinds[base]
+        if kind == _RATIO:
+            return suffix in _RATIO_SUFFIXES
         rollup, _, rest = suffix.partition(".")
-        return rollup in _ROLLUPS and rest in _COUNTER_SUFFIXES
+        allowed = _COUNTER_SUFFIXES if kind == _COUNTER else _THROUGHPUT_SUFFIXES
+        return rollup in _ROLLUPS and rest in allowed
 
     def tensor(self, dtype: str) -> tuple[str, ...]:
         """The tensor metrics that our lists ask for, by data type; none where there are none."""
@@ -105,24 +107,20 @@ class TableCounters:
         return None if value is None else int(value)
 
     def estimate(self, metrics: Sequence[str]) -> int:
-        """Counter passes of any list, from its counters by domain. Usually within a third."""
-        bases = {m.partition(".")[0] for m in metrics}
-        if not bases:
-            return 0
-        loads: dict[str, float] = {}
+        """Counter passes of any list: the fullest hardware domain decides.
+
+        Which hardware counters the metrics share is known; how they pack is not, only how many
+        of a domain fit into one pass on average.
+        """
+        numbers = {n for m in metrics for n in self._counters.get(m.partition(".")[0], ())}
+        loads: dict[str, int] = {}
+        for number in numbers:
+            domain = self._domains[number]
+            loads[domain] = loads.get(domain, 0) + 1
+        instrumented = 1 if loads.pop(SASS, 0) else 0
         per_pass = self._entry["per_pass"]
-        for base in bases:
-            domain = domain_of(base)
-            if domain == SASS:
-                loads[SASS] = 1.0
-            elif base in self._entry["dear"] and self._weights[base] > 12:
-                # A throughput spans domains; its own cost is known exactly.
-                loads["core"] = loads.get("core", 0.0) + self._entry["dear"][base]
-            else:
-                load = self._weights[base] / per_pass.get(domain, 4.0)
-                loads[domain] = loads.get(domain, 0.0) + load
-        instrumented = int(loads.pop(SASS, 0.0))
-        return instrumented + (math.ceil(max(loads.values())) if loads else 0)
+        fullest = max((n / per_pass.get(d, n) for d, n in loads.items()), default=0.0)
+        return instrumented + math.ceil(fullest - 0.01)
 
 
 def set_passes(chip: str, set_name: str) -> int | None:
@@ -158,10 +156,15 @@ def nearest(name: str, base_names: Iterable[str], *, count: int = 3) -> tuple[st
     unit = base.partition("__")[0]
     pool = [n for n in base_names if n.partition("__")[0] == unit] or list(base_names)
     words = set(base.split("_"))
-    # Same words first: order of words and one word more or less are the usual differences.
-    ranked = sorted(pool, key=lambda n: (-_overlap(words, set(n.split("_"))), len(n), n))[:40]
-    by_letters = difflib.get_close_matches(base, ranked, n=count, cutoff=0.0)
-    return tuple(f"{near}{dot}{suffix}" for near in by_letters)
+    # Words first: their order, and one more or less, are the usual differences between chips.
+    likely = sorted(pool, key=lambda n: (-_overlap(words, set(n.split("_"))), len(n), n))[:60]
+
+    def likeness(near: str) -> float:
+        letters = difflib.SequenceMatcher(None, base, near).ratio()
+        return 2 * _overlap(words, set(near.split("_"))) + letters
+
+    ranked = sorted(likely, key=likeness, reverse=True)
+    return tuple(f"{near}{dot}{suffix}" for near in ranked[:count])
 
 
 def _overlap(wanted: set[str], found: set[str]) -> float:

@@ -19,6 +19,7 @@ _CONFIG_FILE: Release = (2023, 1)
 _GRAPH_PROFILING: Release = (2022, 4)
 _EXTRA_SUFFIXES: Release = (2024, 1)
 _PIPELINE_BOOST: Release = (2025, 1)
+_BOOST_CLOCK: Release = (2025, 4)
 _KERNEL_NAME: Release = (2021, 1)
 _BASIC: Release = (2023, 1)
 _PORT = "49152"
@@ -63,6 +64,12 @@ def arguments(question: Question, filter: LaunchFilter) -> tuple[str, ...]:
             f"ncu {question.ncu_version} is too old to plan for",
             where="--ncu-version",
             hint="bring a release of 2021.1 or newer into the sister",
+        )
+    if question.clock_control == "boost" and release is not None and release < _BOOST_CLOCK:
+        raise UsageError(
+            f"ncu {question.ncu_version} has no boost clock mode",
+            where="--clock-control",
+            hint="base or none; boost came with 2025.4",
         )
     parts = ["--config-file", "off"] if _has(release, _CONFIG_FILE) else []
     parts += ["--target-processes", "all"]

@@ -24,6 +24,8 @@ COLLECTIVE = re.compile(
 )
 """Names of kernels that wait for other ranks, in the libraries that serving engines use."""
 
+_SERVER = re.compile(r"vllm|sglang|trtllm|tensorrt_llm|tritonserver")
+
 # Typical members of the families above: a pattern that would select one of them is refused too.
 _SAMPLES = (
     "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
@@ -84,9 +86,13 @@ def choose(question: Question) -> Chosen:
 def _window(question: Question) -> Window:
     if question.nvtx:
         return Window.NVTX
+    if question.window is not None:
+        return question.window
     if question.skip:
         return Window.LAUNCH_SKIP
-    return Window.ENGINE_PROFILER
+    # A program that is no server never calls cudaProfilerStart: its window would stay shut.
+    is_server = not question.run or any(_SERVER.search(part) for part in question.run)
+    return Window.ENGINE_PROFILER if is_server else Window.WHOLE_RUN
 
 
 def _checked(pattern: str) -> str:
@@ -199,7 +205,7 @@ def _unfiltered(question: Question, patterns: Sequence[str]) -> Iterator[Finding
 
 
 def _autotuning(question: Question, patterns: Sequence[str]) -> Iterator[Finding]:
-    if question.skip or question.nvtx or not question.run:
+    if _window(question) is not Window.WHOLE_RUN:
         return
     yield Finding(
         code="plan-warm-up-first",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from solscope.model.finding import Finding
-from solscope.model.plan import Level, MetricList, PassEstimate, Strategy
+from solscope.model.plan import Level, MetricList, PassEstimate, Strategy, Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,7 @@ class Question:
     graph_profiling: str = "node"
     ncu_version: str | None = None
     run: tuple[str, ...] = ()
+    window: Window | None = None
     strategy: Strategy | None = None
     strategy_reason: str | None = None
     max_time_s: float = 900.0
