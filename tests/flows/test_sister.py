@@ -15,7 +15,7 @@ from tests import corpus
 from tests.sisters import a_container, a_deployment, a_plan, an_object, read_manifest
 
 from solscope.capture import planfile
-from solscope.capture.sister import assembly, documents, isolation, target
+from solscope.capture.sister import assembly, documents, isolation, rules, target
 from solscope.errors import UsageError
 from solscope.flows import sister as flow
 from solscope.flows.world import Outcome, World
@@ -116,7 +116,7 @@ def test_no_selector_of_a_real_folder_matches_the_sister() -> None:
         labels = sister.objects[-1]["spec"]["template"]["metadata"]["labels"]
         created = isolation.labels_as_created("Job", sister.name, labels)
         for item in objects:
-            assert not any(rule.test(created) for rule in isolation.rules(item)), name
+            assert not any(rule.test(created) for rule in rules.rules(item)), name
     assert matched >= 30  # the same rules do match the targets
 
 

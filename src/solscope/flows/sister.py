@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,7 +46,7 @@ class SisterRequest:
     )
     plan: Path = option("The plan, made by `solscope plan ... -o plan.json`.")
     file: Path | None = option(
-        "Read the target from this manifest; - is standard input.", default=None, alias="-f"
+        "Read the target from this manifest (/dev/stdin as well).", default=None, alias="-f"
     )
     namespace: str | None = option("Namespace.", default=None, alias="-n")
     context: str | None = option("kubectl context; the current one if left out.", default=None)
@@ -185,7 +184,7 @@ def _live(request: SisterRequest, world: World) -> tuple[SisterTarget, Surroundi
 
 def _objects(file: Path) -> tuple[KubernetesObject, ...]:
     try:
-        text = sys.stdin.read() if str(file) == "-" else _read(file).decode("utf-8-sig")
+        text = _read(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError("not UTF-8 text", where=f"{file}: byte {error.start}") from error
     objects = snapshot.read_objects(text, str(file))

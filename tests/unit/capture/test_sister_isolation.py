@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.sisters import a_deployment, a_sister, an_object, codes
 
-from solscope.capture.sister import isolation, selectors
+from solscope.capture.sister import rules, selectors
 from solscope.model.sister import Effect, Evidence, SisterOptions
 
 
@@ -155,7 +155,7 @@ def test_a_router_that_picks_pods_by_label_is_evidence(arguments: list[str]) -> 
         "Pod", "router", {"containers": [{"name": "r", "image": "r", "args": arguments}]}
     )
     (found,) = evidence(router)
-    assert found.channel == isolation.TRAFFIC
+    assert found.channel == rules.TRAFFIC
     assert "app=chat" in found.rule
     assert not found.matches_sister
 

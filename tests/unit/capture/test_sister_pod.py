@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -479,3 +480,34 @@ def test_a_secret_that_no_rule_foresaw_refuses_at_the_last_look() -> None:
     assert codes(sister, blocking=True) == ["sister-secret-left"]
     assert sister.objects == ()
     assert "hf_1234567890" not in repr(sister.findings)
+
+
+def unset_names(sister: Any) -> list[str]:
+    command = server_of(sister)["command"]
+    words = command if command[0] == "env" else server_of(sister)["args"][0].split()
+    return [word for flag, word in itertools.pairwise(words) if flag == "-u"]
+
+
+def test_peers_named_in_a_config_map_are_unset_and_an_unseen_source_is_said() -> None:
+    maps = [{"configMapRef": {"name": "seen"}}, {"configMapRef": {"name": "unseen"}}]
+    config = {
+        "kind": "ConfigMap",
+        "metadata": {"name": "seen"},
+        "data": {"LMCACHE_CONTROLLER_URL": "tcp://x", "HF_HOME": "/data"},
+    }
+    sister = a_sister(a_deployment(a_container(envFrom=maps)), config)
+    assert "LMCACHE_CONTROLLER_URL" in unset_names(sister)
+    assert "HF_HOME" not in unset_names(sister)
+    (finding,) = [item for item in sister.findings if item.code == "sister-variables-unseen"]
+    assert "ConfigMap/unseen" in finding.fact
+
+
+def test_peers_named_in_a_start_script_are_unset() -> None:
+    script = "export RAY_ADDRESS=x:1; LMCACHE_X=1 vllm serve m"
+    sister = a_sister(a_deployment(a_container(command=["sh", "-c", script])))
+    assert {"RAY_ADDRESS", "LMCACHE_X"} <= set(unset_names(sister))
+
+
+def test_a_plan_for_another_target_is_said() -> None:
+    assert "sister-plan-of-another-target" in codes(a_sister(plan=a_plan(target="deploy/x")))
+    assert codes(a_sister(plan=a_plan(target="deploy/chat"))) == []

@@ -93,6 +93,9 @@ class _Assembly:
 
     def sister(self, unread: tuple[str, ...]) -> Sister:
         self.findings += refusal.of_plan(self.plan, self.options)
+        planned = self.plan.target
+        if planned is not None and planned.rpartition("/")[2] != self.target.name:
+            self.findings.append(notices.another_target(planned, self.target))
         controlled = list(refusal.of_controller(self.target.kind, self.target.name))
         self.findings += controlled
         if controlled or not self.spec.get("containers"):
@@ -152,9 +155,9 @@ class _Assembly:
             self.findings += refusal.of_window(self.target, located, self.plan, image)
         return located
 
-    def _prefix(self) -> list[str]:
+    def _prefix(self, unset_too: Iterable[str]) -> list[str]:
         """What stands before the server: ncu, started without the variables of others."""
-        unset = dict.fromkeys((*environment.ALWAYS_UNSET, *self.plan.unset))
+        unset = dict.fromkeys((*environment.ALWAYS_UNSET, *self.plan.unset, *unset_too))
         prefix = ["env", *(part for name in unset for part in ("-u", name))]
         ncu = tooling.ncu_path(self.options)
         match self.plan.strategy:
@@ -253,7 +256,7 @@ class _Assembly:
             self.changes += changes
             if self.plan.launches.window is Window.ENGINE_PROFILER:
                 located = self._open_window(server, located)
-        prefix = self._prefix()
+        prefix = self._prefix(self._foreign(server, located))
         command, args = located.under(prefix)
         server["command"], server["args"] = command, args
         if not args:
@@ -273,6 +276,13 @@ class _Assembly:
                     why="unverified: no release of ncu is known to read it",
                 )
             )
+
+    def _foreign(self, server: Mapping[str, Any], located: commands.ServerCommand) -> list[str]:
+        """Variables that a start script or a ConfigMap sets and that the sister must not have."""
+        values, unseen = environment.from_maps(server, self.objects)
+        if unseen:
+            self.findings.append(notices.variables_unseen(self.target, unseen))
+        return environment.foreign(values | commands.assignments(located))
 
     def _open_window(
         self, server: dict[str, Any], located: commands.ServerCommand

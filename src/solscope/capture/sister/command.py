@@ -99,6 +99,17 @@ class ServerCommand:
         return "".join(text)
 
 
+def assignments(command: ServerCommand) -> dict[str, str]:
+    """The variables that the start script sets anywhere, with their unquoted values."""
+    found: dict[str, str] = {}
+    for simple in shell.commands(command.script or ""):
+        for word in simple.words:
+            name, equals, value = word.text.partition("=")
+            if equals and name.isidentifier():
+                found[name] = value
+    return found
+
+
 # -- finding the server ----------------------------------------------------------------------
 
 _SHELLS = re.compile(r"(?:.*/)?(?:ba|da|z|k|a)?sh$")

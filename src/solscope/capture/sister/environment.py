@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from solscope.capture.sister import secrecy
+from solscope.model.cluster import KubernetesObject
 from solscope.model.sister import Action, Change
 
 ALWAYS_UNSET = (
@@ -66,6 +67,34 @@ def clean(
         if not kept:
             del container["env"]
     return changes, secrets
+
+
+def foreign(values: Mapping[str, str]) -> list[str]:
+    """The names among ``values`` that a sister must not have."""
+    return [name for name, value in values.items() if _why_removed(name, value, ()) is not None]
+
+
+def from_maps(
+    container: Mapping[str, Any], objects: Iterable[KubernetesObject]
+) -> tuple[dict[str, str], list[str]]:
+    """What ``envFrom`` sets, as far as its ConfigMaps were seen, and the sources that were not."""
+    seen = {
+        str((item.get("metadata") or {}).get("name")): item.get("data") or {}
+        for item in objects
+        if item.get("kind") == "ConfigMap"
+    }
+    values: dict[str, str] = {}
+    unseen: list[str] = []
+    for entry in container.get("envFrom") or ():
+        kind = "ConfigMap" if entry.get("configMapRef") else "Secret"
+        reference = entry.get("configMapRef") or entry.get("secretRef") or {}
+        name = str(reference.get("name"))
+        if kind == "Secret" or name not in seen:
+            unseen.append(f"{kind}/{name}")
+            continue
+        prefix = entry.get("prefix") or ""
+        values |= {f"{prefix}{key}": str(value) for key, value in seen[name].items()}
+    return values, unseen
 
 
 def _why_removed(name: str, value: str, unset: tuple[str, ...]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from solscope.capture.sister import isolation, podspec, refusal
+from solscope.capture.sister import podspec, refusal, rules
 from solscope.capture.sister.command import Engine
 from solscope.model.cluster import KubernetesObject
 from solscope.model.finding import Finding, Severity
@@ -20,11 +20,11 @@ from solscope.model.sister import (
 
 _INTENDED = frozenset(
     {
-        isolation.TRAFFIC,
-        isolation.METRICS,
-        isolation.ADOPTION,
-        isolation.DISRUPTION,
-        isolation.SCALING,
+        rules.TRAFFIC,
+        rules.METRICS,
+        rules.ADOPTION,
+        rules.DISRUPTION,
+        rules.SCALING,
     }
 )
 # What brings traffic: without having seen these, nothing is proven.
@@ -78,6 +78,28 @@ def preload_unverified(target: SisterTarget) -> Finding:
     )
 
 
+def variables_unseen(target: SisterTarget, sources: Sequence[str]) -> Finding:
+    """``envFrom`` sources whose variables could not be looked at."""
+    return _say(
+        Severity.INFO,
+        "sister-variables-unseen",
+        target.reference,
+        f"{', '.join(sources)} sets variables that were not seen",
+        "see that it names no peer, registry or profiler",
+    )
+
+
+def another_target(planned: str, target: SisterTarget) -> Finding:
+    """A plan that was made for something else."""
+    return _say(
+        Severity.WARNING,
+        "sister-plan-of-another-target",
+        target.reference,
+        f"the plan was made for {planned}: its estimates may not fit",
+        "plan again for this target",
+    )
+
+
 def version_unknown(image: str) -> Finding:
     """An image whose tag does not tell which vLLM it holds."""
     return _say(
@@ -111,10 +133,10 @@ def of_proof(proof: IsolationProof, accept: Sequence[str]) -> Iterator[Finding]:
             )
         elif item.stops_matching and item.channel not in _INTENDED:
             fact = f"{item.path} ({item.rule}) selects the target and not the sister"
-            if item.channel == isolation.POLICY:
+            if item.channel == rules.POLICY:
                 fact += ": what it allowed, the sister may lack"
             yield _say(
-                Severity.WARNING if item.channel == isolation.POLICY else Severity.INFO,
+                Severity.WARNING if item.channel == rules.POLICY else Severity.INFO,
                 "sister-selector-lost",
                 where,
                 fact,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from solscope.cluster.port import Cluster, Forbidden, NotFound, UnknownKind
@@ -33,6 +34,9 @@ KINDS = (
 MONITORS = ("podmonitors.monitoring.coreos.com", "servicemonitors.monitoring.coreos.com")
 """Kinds that may reach into the namespace from another one."""
 
+# Each list is a process of kubectl, which mostly waits.
+_AT_ONCE = 6
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
@@ -54,13 +58,13 @@ def read(
     """
     objects: list[KubernetesObject] = []
     unread: list[str] = []
-    for kind in progress(KINDS, f"reading {namespace}"):
-        try:
-            objects.extend(cluster.list(kind, namespace=namespace))
-        except UnknownKind:
-            continue
-        except Forbidden as error:
-            unread.append(f"{kind.split('.', 1)[0]}: {error.right}")
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        answers = pool.map(lambda kind: _listed(cluster, kind, namespace), KINDS)
+        for _, (found, missing) in zip(
+            progress(KINDS, f"reading {namespace}"), answers, strict=True
+        ):
+            objects.extend(found)
+            unread.extend(missing)
     for kind in MONITORS:
         try:
             others = cluster.list(kind, everywhere=True)
@@ -71,6 +75,17 @@ def read(
             continue
         objects.extend(item for item in others if _namespace(item) != namespace)
     return Surroundings(objects=tuple(objects), unread=tuple(dict.fromkeys(unread)))
+
+
+def _listed(
+    cluster: Cluster, kind: str, namespace: str
+) -> tuple[tuple[KubernetesObject, ...], tuple[str, ...]]:
+    try:
+        return cluster.list(kind, namespace=namespace), ()
+    except UnknownKind:
+        return (), ()
+    except Forbidden as error:
+        return (), (f"{kind.split('.', 1)[0]}: {error.right}",)
 
 
 def with_node(cluster: Cluster, found: Surroundings, name: str | None) -> Surroundings:
