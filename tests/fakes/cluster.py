@@ -155,9 +155,11 @@ class FakeCluster:
         self.calls.append(f"{verb} {plural}{scope}")
         if plural in self._absent or f"{plural}s" in self._absent:
             raise UnknownKind("this cluster has no such kind", where=kind)
+        singular = "pods/exec" if plural == "pods/exec" else singular
         for name in (plural, singular, f"{singular}s"):
             if f"{verb} {name}{scope}" in self._denied:
-                right = f"{verb} {plural} (namespace {self._namespace})"
+                shown = plural if plural.endswith(("s", "/exec")) else f"{plural}s"
+                right = f"{verb} {shown} (namespace {self._namespace})"
                 raise Forbidden(f"no right to {right}", right=right, where=kind)
         return singular
 

@@ -33,6 +33,8 @@ def as_text(preflight: Preflight, width: int = 100) -> str:
     for question in preflight.questions:
         if question not in preflight.line:
             lines += _wrapped(f"to settle first: {question}", "  ", width, hang="    ")
+    for note in workload.notes:
+        lines += _wrapped(f"note: {note}", "  ", width, hang="    ")
     lines += ["", "What runs"]
     lines += _table(list(_facts(workload)), width)
     lines += ["", "Ways of capturing"]

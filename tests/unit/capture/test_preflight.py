@@ -5,11 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from solscope.capture import preflight
-from solscope.model.finding import Finding, Severity
-from solscope.model.plan import Strategy
-from solscope.model.preflight import Answer, Preflight
 from tests.workloads import (
     SERVE,
     container,
@@ -20,6 +15,11 @@ from tests.workloads import (
     running,
     taken,
 )
+
+from solscope.capture import preflight
+from solscope.model.finding import Finding, Severity
+from solscope.model.plan import Strategy
+from solscope.model.preflight import Answer, Preflight
 
 OPEN = {"params": "RmProfilingAdminOnly: 0"}
 RESTRICTED = {"params": "RmProfilingAdminOnly: 1", "status": "CapEff:\t00000000a80425fb"}

@@ -39,6 +39,10 @@ _RULES: tuple[_Rule, ...] = (
 
 def findings(workload: WorkloadSnapshot) -> tuple[Finding, ...]:
     """Everything that bears on a capture, each finding once."""
+    first = tuple(sharing.findings(workload))
+    if any(item.code == sharing.FOREIGN for item in first):
+        # Nothing that is said of NVIDIA's driver and tools would be true there.
+        return (*first, *security.findings(workload))
     return tuple(dict.fromkeys(item for rule in _RULES for item in rule(workload)))
 
 

@@ -32,6 +32,10 @@ _MOE = re.compile(
     r"llama-4|dbrx|glm-4\.[5-9]|glm-5|qwen\d?(?:\.\d)?-?moe|ernie-4\.5-\d+b-a|hunyuan-a",
     re.IGNORECASE,
 )
+_SHARED_CACHE = re.compile(
+    r"LMCACHE_(?:REMOTE_URL|ENABLE_NIXL|NIXL_|ENABLE_P2P|(?:ENABLE_)?CONTROLLER|LOOKUP_URL|"
+    r"DISTRIBUTED_URL)|MOONCAKE_MASTER|VLLM_NIXL_SIDE_CHANNEL"
+)
 _SPARSE = re.compile(r"deepseek-v3\.2|deepseek-v4|\bnsa\b|glm-5", re.IGNORECASE)
 
 
@@ -87,8 +91,7 @@ def _groups(workload: WorkloadSnapshot) -> Iterator[Finding]:
             "pods-made-by-a-controller",
             Severity.INFO,
             workload.reference,
-            f"the pods of a {workload.kind} are made by its controller; this object holds only a "
-            "part of them",
+            f"{workload.kind}: a controller makes its pods; this object holds only a part of them",
             "name what the controller made: deploy/NAME or pod/NAME",
             *workload.notes,
         )
@@ -172,7 +175,7 @@ def _experts(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding
 
 def _transfer(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding]:
     server = workload.server
-    names = [v.name for v in (server.env if server else ()) if v.name.startswith("LMCACHE_")]
+    names = [v.name for v in (server.env if server else ()) if _SHARED_CACHE.match(v.name)]
     if engine.kv_transfer or names:
         yield found(
             "kv-transfer",

@@ -9,6 +9,7 @@ from solscope.capture.preflight.view import container_name, found, release, sett
 from solscope.model.cluster import EngineArgs, WorkloadSnapshot
 from solscope.model.finding import Finding, Severity
 
+_ENGINE_CORE_SINCE = (0, 8)  # the release that made the V1 engine the default
 _ASKED_BY_EXEC = "read /proc/1/cmdline in the live container (--exec)"
 
 
@@ -167,19 +168,25 @@ def _workers(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding
             "set VLLM_WORKER_MULTIPROC_METHOD=spawn in the sister",
             "VLLM_WORKER_MULTIPROC_METHOD is not set",
         )
-    if "vllm" in (engine.engine or ""):
-        single = setting(workload, "VLLM_ENABLE_V1_MULTIPROCESSING")
-        alone = single is not None and single.value == "0"
-        yield found(
-            "kernels-in-one-process" if alone else "kernels-in-child-process",
-            Severity.INFO,
-            container_name(workload),
-            "the engine runs inside the server's own process"
-            if alone
-            else "the server's process launches no kernels: EngineCore and the workers do",
-            "--target-processes all, always; read the report of the process that has kernels",
-            f"{single.shown} ({single.where})" if single and alone else "vLLM's process tree",
-        )
+    known = release(engine.version.value)
+    if "vllm" in (engine.engine or "") and (known is None or known >= _ENGINE_CORE_SINCE):
+        yield _process(workload)
+
+
+def _process(workload: WorkloadSnapshot) -> Finding:
+    """Which process launches kernels (kubernetes truth, 5.2)."""
+    single = setting(workload, "VLLM_ENABLE_V1_MULTIPROCESSING")
+    alone = single is not None and single.value == "0"
+    return found(
+        "kernels-in-one-process" if alone else "kernels-in-child-process",
+        Severity.INFO,
+        container_name(workload),
+        "the engine runs inside the server's own process"
+        if alone
+        else "the server's process launches no kernels: EngineCore and the workers do",
+        "--target-processes all, always; read the report of the process that has kernels",
+        f"{single.shown} ({single.where})" if single and alone else "vLLM's process tree since 0.8",
+    )
 
 
 def _graphs(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from solscope.capture.preflight.view import container_name, found, inside_text, 
 from solscope.model.cluster import WorkloadSnapshot
 from solscope.model.finding import Finding, Severity
 
+FOREIGN = "not-an-nvidia-gpu"
 _OTHERS = (
     ("amd.com/", "an AMD GPU"),
     ("gpu.intel.com/", "an Intel GPU"),
@@ -37,7 +38,7 @@ def _maker(workload: WorkloadSnapshot) -> Iterator[Finding]:
         other = "an AMD GPU"
     if other is not None and server is not None:
         yield found(
-            "not-an-nvidia-gpu",
+            FOREIGN,
             Severity.BLOCKS,
             container_name(workload),
             f"the workload runs on {other}; Nsight Compute profiles NVIDIA GPUs only",
