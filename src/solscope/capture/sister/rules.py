@@ -51,7 +51,6 @@ class Rule:
     channel: str
     text: str
     test: Callable[[Mapping[str, str]], bool]
-    everything: bool = False
     harmless: bool = False
     note: str | None = None
 
@@ -96,7 +95,6 @@ def _rule(item: KubernetesObject, path: str, channel: str, selector: Any, **more
         channel=channel,
         text=selectors.show(selector),
         test=lambda labels: selectors.matches(selector, labels),
-        everything=selectors.is_empty(selector),
         **more,
     )
 
