@@ -27,6 +27,7 @@ def _lines(sister: Sister, manifest: str | None) -> Iterator[str]:
             f"  experiment={sister.experiment}  strategy {sister.strategy}  "
             f"container {sister.container}"
         )
+        yield f"  {_cost(sister)}"
     yield from _findings(sister.findings)
     if sister.changes:
         yield ""
@@ -37,6 +38,19 @@ def _lines(sister: Sister, manifest: str | None) -> Iterator[str]:
         yield from _proof(sister.proof)
     if not sister.is_refused:
         yield from _next(sister, manifest)
+
+
+def _cost(sister: Sister) -> str:
+    """What the sister takes from the cluster, and for how long."""
+    owner = sister.objects[-1]["spec"]
+    containers = owner["template"]["spec"]["containers"]
+    server = next(item for item in containers if item["name"] == sister.container)
+    resources = server.get("resources") or {}
+    asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    shown = ", ".join(f"{name} {amount}" for name, amount in sorted(asked.items()))
+    deadline = owner.get("activeDeadlineSeconds")
+    end = "until it is deleted" if deadline is None else f"for {deadline} s at most"
+    return f"takes {shown or 'what its resource claims ask for'}, {end}"
 
 
 def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:

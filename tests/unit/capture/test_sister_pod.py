@@ -509,5 +509,17 @@ def test_peers_named_in_a_start_script_are_unset() -> None:
 
 
 def test_a_plan_for_another_target_is_said() -> None:
-    assert "sister-plan-of-another-target" in codes(a_sister(plan=a_plan(target="deploy/x")))
-    assert codes(a_sister(plan=a_plan(target="deploy/chat"))) == []
+    code = "sister-plan-of-another-target"
+    assert code in codes(a_sister(plan=a_plan(target="deploy/x")))
+    assert code not in codes(a_sister(plan=a_plan(target="deploy/chat")))
+
+
+def test_the_sister_goes_to_the_same_gpu_product_as_the_target() -> None:
+    labels = {"nvidia.com/gpu.product": "NVIDIA-H200", "kubernetes.io/hostname": "gpu-7.local"}
+    node = {"kind": "Node", "metadata": {"name": "gpu-7", "labels": labels}}
+    pod = an_object("Pod", "chat-1", {"nodeName": "gpu-7", "containers": []})
+    pod["metadata"]["labels"] = {"app": "chat"}
+    own = {"nvidia.com/gpu.product": "NVIDIA-H100"}
+    product = {"nvidia.com/gpu.product": "NVIDIA-H200"}
+    assert pod_spec(a_sister(a_deployment(), node, pod))["nodeSelector"] == product
+    assert pod_spec(a_sister(a_deployment(nodeSelector=own), node, pod))["nodeSelector"] == own

@@ -35,6 +35,7 @@ from solscope.model.sister import (
 
 # Real start-up budgets of large models reach half an hour.
 START_S, HOUR_S = 1800, 3600
+PRODUCT, HOSTNAME = "nvidia.com/gpu.product", "kubernetes.io/hostname"
 HARNESS_FILE = "/solscope/harness/harness.py"
 
 
@@ -204,19 +205,25 @@ class _Assembly:
                 "openshift.io" in str(item.get("apiVersion", "")) for item in self.objects
             ),
         )
+        self.changes += podspec.stay_near(spec, self._places())
         restart = "Never" if self.options.kind is SisterKind.JOB else "Always"
-        self.changes += podspec.last_words(
-            spec,
-            restart=restart,
-            hold_s=self.options.hold_s,
-            node=self._node(),
-            reason="a ReadWriteOnce volume can be used on one node only",
-        )
+        self.changes += podspec.last_words(spec, restart=restart, hold_s=self.options.hold_s)
 
-    def _node(self) -> str | None:
+    def _places(self) -> dict[str, tuple[str, str]]:
+        """Labels of the nodes that will do, as far as the target's own node is known."""
+        if self.target.node is None:
+            return {}
+        known = refusal.node_labels(self.objects, self.target.node)
+        found: dict[str, tuple[str, str]] = {}
+        product = known.get(PRODUCT)
+        if product is not None:
+            found[PRODUCT] = (product, "numbers of another GPU would not be the target's")
         modes = refusal.access_modes(self.objects)
-        once = (modes.get(name, ()) == ("ReadWriteOnce",) for name in podspec.claims_of(self.spec))
-        return self.target.node if any(once) else None
+        claims = podspec.claims_of(self.spec)
+        if any(modes.get(name, ()) == ("ReadWriteOnce",) for name in claims):
+            host = known.get(HOSTNAME, self.target.node)
+            found[HOSTNAME] = (host, "a ReadWriteOnce volume can be used on one node only")
+        return found
 
     def _clean_environments(self, server: dict[str, Any]) -> None:
         for path, container in podspec.containers(self.spec):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from solscope.capture.sister import podspec, refusal, rules
+from solscope.capture.sister import podspec, refusal, rules, tooling
 from solscope.capture.sister.command import Engine
 from solscope.model.cluster import KubernetesObject
 from solscope.model.finding import Finding, Severity
@@ -218,6 +218,14 @@ def of_target(
             target.reference,
             "a Deployment never ends by itself and holds its GPUs until somebody deletes it",
             "use the default --kind Job",
+        )
+    if image == tooling.DEFAULT_IMAGE and options.tools is not ToolsSource.IN_IMAGE:
+        yield _say(
+            Severity.INFO,
+            "sister-tools-image",
+            "solscope-tools",
+            "the tools image has 11.87 GB: its first pull on a node takes minutes",
+            "wait while the pod is in Init or ContainerCreating; it does not hang",
         )
     if image.startswith("nvcr.io/") and options.tools is not ToolsSource.IN_IMAGE:
         yield _say(

@@ -235,10 +235,18 @@ def mount_claims_read_only(spec: Spec) -> Iterator[Change]:
                 )
 
 
-def last_words(
-    spec: Spec, *, restart: str, hold_s: int, node: str | None, reason: str
-) -> Iterator[Change]:
-    """Set the restart policy, the grace period and, for a one-node volume, the node."""
+def stay_near(spec: Spec, wanted: Mapping[str, tuple[str, str]]) -> Iterator[Change]:
+    """Select nodes by labels; ``wanted`` maps a label to its value and the reason."""
+    for key, (value, why) in wanted.items():
+        selector = spec.setdefault("nodeSelector", {})
+        if key not in selector:
+            selector[key] = value
+            path = f"spec.nodeSelector[{key}]"
+            yield Change(path=path, action=Action.ADDED, what=f"{key}={value}", why=why)
+
+
+def last_words(spec: Spec, *, restart: str, hold_s: int) -> Iterator[Change]:
+    """Set the restart policy and the grace period."""
     if spec.get("restartPolicy", "Always") != restart:
         before = spec.get("restartPolicy", "Always")
         what, why = f"{before} -> {restart}", "a Job's pod must not restart the server"
@@ -253,17 +261,6 @@ def last_words(
             why="time to fetch the results after the server has ended",
         )
     spec["terminationGracePeriodSeconds"] = hold_s
-    if node is not None:
-        selector = spec.setdefault("nodeSelector", {})
-        if selector.get("kubernetes.io/hostname") != node:
-            selector["kubernetes.io/hostname"] = node
-            what = "kubernetes.io/hostname: the target's node"
-            yield Change(
-                path="spec.nodeSelector[kubernetes.io/hostname]",
-                action=Action.ADDED,
-                what=what,
-                why=reason,
-            )
 
 
 def claims_of(spec: Mapping[str, Any]) -> list[str]:

@@ -147,22 +147,27 @@ def _accelerators(target: SisterTarget, spec: Mapping[str, Any], where: str) -> 
 
 def _sharing(target: SisterTarget, objects: Sequence[KubernetesObject]) -> Iterator[Finding]:
     """A node whose GPUs several pods use at once: its labels say so."""
+    labels = node_labels(objects, target.node)
+    strategy = labels.get("nvidia.com/gpu.sharing-strategy", "none")
+    replicas = labels.get("nvidia.com/gpu.replicas", "not set")
+    if strategy != "none" or _above_one(replicas):
+        yield block(
+            "sister-shared-gpu",
+            f"Node/{target.node}",
+            "its GPUs are shared between pods, so counters of neighbours would be included",
+            "profile on a node whose GPUs are not shared",
+            f"nvidia.com/gpu.sharing-strategy={strategy}",
+            f"nvidia.com/gpu.replicas={replicas}",
+        )
+
+
+def node_labels(objects: Sequence[KubernetesObject], name: str | None) -> Mapping[str, str]:
+    """The labels of a node that was seen; none if it was not."""
     for item in objects:
         metadata = item.get("metadata") or {}
-        if item.get("kind") != "Node" or metadata.get("name") != target.node:
-            continue
-        labels = metadata.get("labels") or {}
-        strategy = labels.get("nvidia.com/gpu.sharing-strategy", "none")
-        shared = strategy != "none" or _above_one(labels.get("nvidia.com/gpu.replicas"))
-        if shared:
-            yield block(
-                "sister-shared-gpu",
-                f"Node/{target.node}",
-                "its GPUs are shared between pods, so counters of neighbours would be included",
-                "profile on a node whose GPUs are not shared",
-                f"nvidia.com/gpu.sharing-strategy={strategy}",
-                f"nvidia.com/gpu.replicas={labels.get('nvidia.com/gpu.replicas', 'not set')}",
-            )
+        if name is not None and item.get("kind") == "Node" and metadata.get("name") == name:
+            return metadata.get("labels") or {}
+    return {}
 
 
 def _above_one(text: Any) -> bool:

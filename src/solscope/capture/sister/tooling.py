@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from solscope.model.plan import CapturePlan
+from solscope.model.plan import CapturePlan, Strategy
 from solscope.model.sister import Action, Change, SisterOptions, ToolsSource
 
 DEFAULT_IMAGE = (
@@ -91,7 +91,7 @@ def install(
         helpers.append(_copier(server, spec, options, image, arbitrary_user))
         what = f"init container, copies Nsight Compute from {image}"
         yield _added(f"spec.initContainers[{TOOLS_CONTAINER}]", what, "brings ncu")
-    helpers.append(_sidecar(server, spec, options, results_gib))
+    helpers.append(_sidecar(server, spec, plan, options, results_gib))
     yield _added(
         f"spec.initContainers[{RESULTS_SIDECAR}]",
         "native sidecar with the server's own image",
@@ -230,9 +230,16 @@ def hold_script() -> str:
 
 
 def _sidecar(
-    server: Mapping[str, Any], spec: Mapping[str, Any], options: SisterOptions, results_gib: int
+    server: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    plan: CapturePlan,
+    options: SisterOptions,
+    results_gib: int,
 ) -> dict[str, Any]:
     size = {"cpu": "100m", "memory": "512Mi"}
+    if plan.strategy in (Strategy.ATTACH, Strategy.PRELOAD):
+        # The second ncu runs here and builds the report.
+        size = {"cpu": "1", "memory": "2Gi"}
     if _limit(spec) is not None:
         # The server's own limit stays as it is; the sidecar brings the room for both folders.
         size["ephemeral-storage"] = f"{_room(options, results_gib)}Gi"
