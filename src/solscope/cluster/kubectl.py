@@ -7,46 +7,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from solscope.cluster.port import (
-    Conflict,
-    ExecResult,
-    Forbidden,
-    NotFound,
-    Object,
-    Refused,
-    UnknownKind,
-    Unreachable,
-    WatchEvent,
-)
+from solscope.cluster import complaints
+from solscope.cluster.port import ExecResult, NotFound, Object, Unreachable, WatchEvent
 from solscope.errors import ClusterError
 
 # kubectl's own process gets this much longer than its request before it is stopped.
 _GRACE_S = 15.0
-_CANNOT = re.compile(
-    r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)"'
-    r'(?: in API group "(?P<group>[^"]*)")?'
-    r'(?: in the namespace "(?P<namespace>[^"]+)"| at the cluster scope)?'
-)
-_SERVER = re.compile(r"Error from server(?: \((?P<reason>\w+)\))?: (?P<text>.*)", re.DOTALL)
-_NOT_STARTED = re.compile(
-    r"OCI runtime exec failed|unable to upgrade connection|container not found|"
-    r"executable file not found|cannot exec in a stopped|error executing command in container|"
-    r"does not have a host assigned|is not valid for pod",
-    re.IGNORECASE,
-)
-_UNREACHABLE = re.compile(
-    r"Unable to connect to the server|The connection to the server .* was refused|"
-    r"context deadline exceeded|i/o timeout|no such host|net/http: request canceled|"
-    r"Client\.Timeout exceeded|TLS handshake timeout",
-    re.IGNORECASE,
-)
 
 
 class Kubectl:
@@ -69,7 +41,8 @@ class Kubectl:
         self._timeout_s = timeout_s
         view = self._config(context)
         self._context = context or view.get("current-context") or None
-        if self._context is None:
+        # In a pod, kubectl finds the cluster without a kubeconfig and has no context to name.
+        if self._context is None and "KUBERNETES_SERVICE_HOST" not in os.environ:
             raise ClusterError(
                 "kubectl has no current context",
                 hint="name one with --context; `kubectl config get-contexts -o name` lists them",
@@ -103,8 +76,9 @@ class Kubectl:
         everywhere: bool = False,
     ) -> tuple[Object, ...]:
         """Objects of a kind. Raises UnknownKind, Forbidden, Unreachable."""
-        scope = ["--all-namespaces"] if everywhere else self._scope(namespace)
-        arguments = [*scope, "get", kind]
+        # --all-namespaces belongs to the verb; kubectl takes it for a plugin's before it.
+        verb = ["get", kind, "--all-namespaces"] if everywhere else ["get", kind]
+        arguments = verb if everywhere else [*self._scope(namespace), *verb]
         arguments += ["-l", labels] if labels else []
         arguments += ["--field-selector", fields] if fields else []
         body = self._json(arguments, kind)
@@ -190,7 +164,7 @@ class Kubectl:
                 seen = True
                 yield event
             errors = process.stderr.read() if process.stderr else ""
-            if process.wait() > 0 and not seen and not _UNREACHABLE.search(errors):
+            if process.wait() > 0 and not seen and not complaints.is_unreachable(errors):
                 raise self._error(errors, kind)
         finally:
             stop.cancel()
@@ -214,15 +188,14 @@ class Kubectl:
         stderr = done.stderr.decode(errors="replace")
         if done.returncode == 0:
             return ExecResult(stdout=done.stdout, stderr=stderr, exit_code=0)
-        if _SERVER.search(stderr) and not _NOT_STARTED.search(stderr):
-            raise self._error(stderr, f"pod/{pod}")
-        if _UNREACHABLE.search(stderr) and not done.stdout:
+        not_started = complaints.is_not_started(stderr)
+        if complaints.is_the_clusters(stderr, not_started) and not done.stdout:
             raise self._error(stderr, f"pod/{pod}")
         return ExecResult(
             stdout=done.stdout,
             stderr=stderr,
             exit_code=done.returncode,
-            failed_to_start=bool(_NOT_STARTED.search(stderr)),
+            failed_to_start=not_started,
         )
 
     def can_i(self, verb: str, resource: str, *, namespace: str | None = None) -> bool:
@@ -241,7 +214,8 @@ class Kubectl:
 
     def _command(self, arguments: Sequence[str], *, timeout_s: float) -> Sequence[str]:
         limit = f"--request-timeout={max(1, round(timeout_s))}s"
-        return [self._binary, "--context", self._context or "", limit, *arguments]
+        context = [] if self._context is None else ["--context", self._context]
+        return [self._binary, *context, limit, *arguments]
 
     def _json(self, arguments: Sequence[str], where: str, *, stdin: bytes | None = None) -> Any:
         text = self._run([*arguments, "-o", "json"], where, stdin=stdin)
@@ -282,7 +256,7 @@ class Kubectl:
         if done.returncode == 0:
             view: Mapping[str, Any] = json.loads(done.stdout or "{}")
             return view
-        if "does not exist" in done.stderr or "no context exists" in done.stderr:
+        if "cannot locate context" in done.stderr or "does not exist" in done.stderr:
             raise self._no_context(context)
         return {}
 
@@ -310,67 +284,7 @@ class Kubectl:
         return f"{base}/namespaces/{namespace}/{plural}/{obj['metadata']['name']}"
 
     def _error(self, stderr: str, where: str) -> ClusterError:
-        return error_of(stderr, where, context=self._context)
-
-
-def error_of(stderr: str, where: str, *, context: str | None = None) -> ClusterError:
-    """What kubectl's complaint means. The server's own sentence is kept."""
-    text = stderr.strip()
-    if "doesn't have a resource type" in text or "no matches for kind" in text:
-        return UnknownKind(
-            "this cluster has no such kind",
-            where=where,
-            hint=f"`kubectl --context {context} api-resources` lists the kinds",
-        )
-    if _UNREACHABLE.search(text):
-        return Unreachable(
-            _first_line(text),
-            where=f"context {context}",
-            hint="is the cluster up, and the login still valid?",
-        )
-    if "must be logged in" in text or "Unauthorized" in text:
-        return Forbidden(
-            "the cluster does not know who you are (401)",
-            right="a valid login",
-            where=f"context {context}",
-            hint="log in again, then repeat",
-        )
-    match = _SERVER.search(text)
-    if match is None:
-        return ClusterError(_first_line(text) or "kubectl failed without a word", where=where)
-    return _server_error(match["reason"] or "", match["text"].strip(), where)
-
-
-def _server_error(reason: str, text: str, where: str) -> ClusterError:
-    cannot = _CANNOT.search(text)
-    if cannot:
-        right = _right(cannot)
-        return Forbidden(
-            f"no right to {right}",
-            right=right,
-            where=where,
-            hint=f"ask for: {right}",
-        )
-    if reason == "NotFound":
-        if "could not find the requested resource" in text:
-            return UnknownKind("this cluster has no such kind", where=where)
-        return NotFound(text, where=where, hint="check the name and the namespace")
-    if reason in ("Conflict", "AlreadyExists"):
-        return Conflict(text, where=where)
-    if reason in ("Forbidden", "Invalid", "BadRequest"):
-        return Refused(text, where=where)
-    if reason in ("ServiceUnavailable", "Timeout", "ServerTimeout", "InternalError"):
-        return Unreachable(text, where=where)
-    return ClusterError(text, where=where)
-
-
-def _right(cannot: re.Match[str]) -> str:
-    resource = cannot["resource"]
-    if cannot["group"]:
-        plural, _, sub = resource.partition("/")
-        resource = f"{plural}.{cannot['group']}" + (f"/{sub}" if sub else "")
-    scope = f"namespace {cannot['namespace']}" if cannot["namespace"] else "whole cluster"
-    return f"{cannot['verb']} {resource} ({scope})"
+        return complaints.error_of(stderr, where, context=self._context)
 
 
 def _find(binary: str | None) -> str:
@@ -399,11 +313,6 @@ def _namespace_of(obj: Object) -> str | None:
 
 def _reference(obj: Object) -> str:
     return f"{obj.get('kind')}/{(obj.get('metadata') or {}).get('name')}"
-
-
-def _first_line(text: str) -> str:
-    lines = [line for line in text.splitlines() if line and not re.match(r"[IWEF]\d{4} ", line)]
-    return lines[-1] if lines else ""
 
 
 def _events(process: subprocess.Popen[str]) -> Iterator[WatchEvent]:
