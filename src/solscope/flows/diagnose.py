@@ -11,6 +11,7 @@ from typing import Literal
 from solscope.capture import diagnosis
 from solscope.capture.diagnosis import Evidence
 from solscope.errors import ReportError, UsageError
+from solscope.flows.read import counters
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
 from solscope.model.diagnosis import Outcome as Answer
@@ -95,10 +96,10 @@ def _tables(path: str, head: bytes) -> list[Report]:
     """The report that a text holds beside its log lines, where a reader knows it."""
     from solscope.reports import formats
 
-    if not any(reader.recognises(head, path) for reader in formats.READERS):
+    if not any(reader.recognises(head, path) for reader in formats.WHOLE):
         return []
     try:
-        return [formats.read(path)]
+        return [counters(formats.read(path))]
     except ReportError:
         return []  # it is still read as a log
 
@@ -143,4 +144,4 @@ def _environment(value: str) -> Evidence:
 def _report(path: str) -> Report:
     from solscope.reports import formats
 
-    return formats.read(path)
+    return counters(formats.read(path))
