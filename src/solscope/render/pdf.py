@@ -50,10 +50,7 @@ def _content(shown: Page, figures: int) -> dict[str, Any]:
     missing = grouped_absences(shown, {row.rank for row in shown.rows})
     return {
         "title": shown.title,
-        "lead": (
-            f"{shown.kernel_count} kernels, {shown.launch_count} launches, "
-            f"{shown.total_time} in kernels"
-        ),
+        "lead": shown.lead,
         "incomplete": shown.incomplete_text,
         "unknown": shown.unknown_share,
         "figures": figures,

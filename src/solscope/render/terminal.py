@@ -7,12 +7,13 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from solscope.model.finding import Severity
 from solscope.model.verdict import Analysis
 from solscope.render.view import numbers
 from solscope.render.view.columns import Column, cell, chosen
 from solscope.render.view.page import Page, page
 from solscope.render.view.rows import Row
-from solscope.render.view.selection import grouped_absences, select
+from solscope.render.view.selection import grouped_absences, grouped_findings, select
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,11 +43,12 @@ def table(
     color: bool = False,
     top: int | None = None,
     sort: str = "time",
+    show_session: bool = False,
 ) -> str:
     """The analysis as text. ``sort`` is time, name, sol, intensity or launches."""
     from rich.console import Console
 
-    shown = page(analysis)
+    shown = page(analysis, show_session=show_session)
     rows = select(shown.rows, sort=sort, top=top)
     width = max(width, LEAST_WIDTH)
     out = io.StringIO()
@@ -76,16 +78,15 @@ def _head(shown: Page) -> Iterator[tuple[str, str]]:
         mark = f"[{number}] " if len(shown.reports) > 1 else ""
         parts = (report.device, f"ceilings {report.chip_key}", report.tool, report.context)
         yield f"{mark}{report.file}: " + " · ".join(part for part in parts if part), "bold"
+        for name, value in report.session:
+            yield f"  {name}: {value}", ""
         for issue in report.issues:
             where = f" ({issue.where})" if issue.where else ""
             yield f"  {issue.severity.value}: {issue.what}{where}", "yellow"
     if shown.incomplete_text:
         yield shown.incomplete_text, "bold red"
-    yield (
-        f"{shown.kernel_count} kernels, {shown.launch_count} launches, {shown.total_time} in "
-        "kernels, bound by " + ", ".join(f"{s.style.label} {s.text}" for s in shown.shares),
-        "",
-    )
+    shares = ", ".join(f"{s.style.label} {s.text}" for s in shown.shares)
+    yield f"{shown.lead}, bound by {shares}", ""
 
 
 def _print(console: Console, lines: Iterable[tuple[str, str]]) -> None:
@@ -208,6 +209,9 @@ def _foot(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
         yield "≈ an estimate: ncu's percent of peak × peak; the bytes were not counted.", ""
     if shown.unknown_share:
         yield f"family unknown: {shown.unknown_share} of the time", ""
+    for finding, where in grouped_findings(shown, {row.rank for row in rows}):
+        if finding.severity is not Severity.INFO:
+            yield f"{finding.severity.value} ({where}): {finding.fact} → {finding.remedy}", "yellow"
     groups = list(grouped_absences(shown, {row.rank for row in rows}))
     for absence, missing in groups[:MOST_ABSENCES]:
         remedy = f" → {absence.remedy}" if absence.remedy else ""

@@ -75,6 +75,13 @@ class Page:
     over: tuple[str, ...]
 
     @property
+    def lead(self) -> str:
+        """How much is here, in one line."""
+        kernels = "1 kernel" if self.kernel_count == "1" else f"{self.kernel_count} kernels"
+        launches = "1 launch" if self.launch_count == "1" else f"{self.launch_count} launches"
+        return f"{kernels}, {launches}, {self.total_time} in kernels"
+
+    @property
     def unmeasured_text(self) -> str:
         """How much has no measured intensity, and what to collect; empty where all has."""
         missing = [r for r in self.rows if r.intensity.raw is None and not r.is_l2_resident]

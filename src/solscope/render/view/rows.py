@@ -190,7 +190,8 @@ def row(verdict: KernelVerdict, rank: int, file: str) -> Row:
         ),
         stalls_source="warp samples" if totals.stalls_are_sampled else "stalled warp cycles",
         absences=merged([*verdict.absences, *totals.absences, *point.absences]),
-        findings=verdict.findings,
+        # Above 100 % is said beside the number itself, with its reason.
+        findings=tuple(f for f in verdict.findings if f.code != "above-100"),
         advice=tuple(_advice(rule) for rule in totals.rules if _is_shown(rule)),
         is_l2_resident=point.is_l2_resident,
     )
