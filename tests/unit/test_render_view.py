@@ -22,8 +22,8 @@ from solscope.model.verdict import Analysis, KernelVerdict
 from solscope.render import data, figure, html, markdown, pdf, terminal
 from solscope.render.view import bounds, numbers
 from solscope.render.view.page import base_name, page
-from solscope.render.view.rows import over_reason
 from solscope.render.view.selection import grouped_absences, select
+from solscope.render.view.speeds import over_reason
 
 
 def test_an_absent_number_is_a_dash_and_a_zero_is_a_zero() -> None:

@@ -10,8 +10,9 @@ from solscope.render.view import numbers
 from solscope.render.view import page as view
 from solscope.render.view.columns import cell, chosen
 from solscope.render.view.page import Page
-from solscope.render.view.rows import Row, Speed
+from solscope.render.view.rows import Row
 from solscope.render.view.selection import grouped_absences, select
+from solscope.render.view.speeds import Speed
 
 _CODE = re.compile(r"(`[^`]+`)")
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")

@@ -18,8 +18,9 @@ from solscope.render.view import page as view
 from solscope.render.view.columns import Column, cell, chosen
 from solscope.render.view.numbers import ABSENT
 from solscope.render.view.page import Page
-from solscope.render.view.rows import Row, Speed
+from solscope.render.view.rows import Row
 from solscope.render.view.selection import grouped_absences
+from solscope.render.view.speeds import Speed
 
 MOST_DETAILED = 40
 """Kernels that get their own detail; the table holds all of them."""

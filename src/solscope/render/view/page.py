@@ -12,7 +12,8 @@ from solscope.model.roofline import Ceiling, Chip
 from solscope.model.verdict import Analysis, KernelVerdict
 from solscope.render.view import bounds, numbers
 from solscope.render.view.numbers import ABSENT, clean
-from solscope.render.view.rows import Row, clock_bases, clock_text, merged, row
+from solscope.render.view.rows import Row, merged, row
+from solscope.render.view.speeds import clock_bases, clock_text
 
 INCOMPLETE = "incomplete"
 
