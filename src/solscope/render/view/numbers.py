@@ -114,9 +114,10 @@ def clean(text: str) -> str:
 
 
 def _visible(char: str) -> str:
-    if char in "\n\t":
+    category = unicodedata.category(char)
+    if char in "\n\t" or category == "Zs":
         return " "
-    if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}:
+    if category in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}:
         code = ord(char)
         return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
     return char
