@@ -209,3 +209,37 @@ def test_an_analysis_without_kernels_has_every_face(face: str) -> None:
         "svg": lambda: figure.svg(empty),
     }
     assert faces[face]()
+
+
+def test_a_percentage_of_ncu_above_100_has_its_reason_and_clock() -> None:
+    (line,) = page(an_analysis(a_gemm(achieved_occupancy_pct=100.5))).over
+    assert line.startswith("#1 occupancy 100.5 %: ncu's own percentage")
+    assert "1.755 GHz" in line
+
+
+def test_a_ceiling_whose_clock_differed_is_one_line_with_its_range() -> None:
+    slow = a_kernel(
+        "slow",
+        us=9,
+        bound="fp32",
+        clock=1.7e9,
+        flop_total=1e8,
+        dram_read=1e6,
+        dram_write=1e6,
+        rates={"fp32": 11e12},
+    )
+    fast = a_kernel(
+        "fast",
+        us=8,
+        bound="fp32",
+        flop_total=1e8,
+        dram_read=1e6,
+        dram_write=1e6,
+        rates={"fp32": 12e12},
+    )
+    shown = page(an_analysis(slow, fast)).ceilings
+    (profiled,) = [c for c in shown if c.basis == "report"]
+    # 59.3 TFLOP/s at 1.755 GHz is 57.4 at 1.7 GHz.
+    assert profiled.peak == "57.4 to 59.3 TFLOP/s"
+    assert profiled.clock == "1.700 to 1.755 GHz"
+    assert profiled.ranks == {1, 2}

@@ -100,7 +100,8 @@ def _notes(shown: Page, rows: Sequence[Row]) -> Iterator[str]:
         yield ""
     for ceiling in shown.ceilings:
         clock = "clock not stated" if ceiling.clock == numbers.ABSENT else f"at {ceiling.clock}"
-        yield f"- {ceiling.resource} {ceiling.peak}: {code(ceiling.key)}, {clock}"
+        device = f"{escape(ceiling.device)}: " if shown.has_several_devices else ""
+        yield f"- {device}{ceiling.resource} {ceiling.peak}: {code(ceiling.key)}, {clock}"
     for line in shown.over:
         yield f"- above 100 %: {escape(line)}"
     if any(row.dram_rate.text.startswith("≈") for row in rows):

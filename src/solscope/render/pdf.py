@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import tempfile
 from collections.abc import Sequence
@@ -85,7 +84,18 @@ def _content(shown: Page, figures: int) -> dict[str, Any]:
             }
             for a, where in missing
         ],
-        "ceilings": [dataclasses.asdict(ceiling) for ceiling in shown.ceilings],
+        "ceilings": [
+            {
+                "resource": f"{c.resource}, {c.device}"
+                if shown.has_several_devices
+                else c.resource,
+                "peak": c.peak,
+                "clock": c.clock,
+                "key": c.key,
+                "source": c.source,
+            }
+            for c in shown.ceilings
+        ],
     }
 
 

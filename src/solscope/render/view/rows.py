@@ -18,6 +18,7 @@ from solscope.render.view.speeds import Cell, Speed, binding, clock_bases, speed
 
 # ncu writes @section:Identifier:Name@, @source:Address:Text@ and @url:Name:Address@.
 _RULE_LINK = re.compile(r"@(?:section|source):[^:@]*:([^@]*)@")
+_MOST = 100.05  # what is shown as more than 100.0 %
 _RULE_URL = re.compile(r"@url:([^:@]*):[^@]*@")
 
 
@@ -132,10 +133,10 @@ def row(verdict: KernelVerdict, rank: int, file: str) -> Row:
             raw=point.flop_per_s,
         ),
         dram_rate=_dram_rate(verdict),
-        sm_busy=_percentage(totals.sm_busy_pct),
-        dram_busy=_percentage(totals.dram_pct),
-        tensor_pipe=_percentage(totals.tensor_pipe_pct),
-        occupancy=_percentage(totals.achieved_occupancy_pct),
+        sm_busy=_percentage(totals.sm_busy_pct, sm_clock),
+        dram_busy=_percentage(totals.dram_pct, sm_clock),
+        tensor_pipe=_percentage(totals.tensor_pipe_pct, sm_clock),
+        occupancy=_percentage(totals.achieved_occupancy_pct, sm_clock),
         limiter=", ".join(totals.occupancy_limiter) or ABSENT,
         facts=facts(totals, verdict.chip),
         standings=(*profiled, *sheet),
@@ -203,8 +204,15 @@ def _spread(totals: KernelTotals) -> str:
     return f"{numbers.duration(low)} to {numbers.duration(high)} per launch"
 
 
-def _percentage(value: float | None) -> Cell:
-    return Cell(text=numbers.percent(value), raw=value)
+def _percentage(value: float | None, clock_hz: float | None) -> Cell:
+    """One of ncu's own percentages; ``clock_hz`` is that of the profile."""
+    over = ""
+    if value is not None and value > _MOST:
+        over = (
+            "ncu's own percentage of its peak at the clock of the profile "
+            f"({numbers.clock(clock_hz)}); its two counters come from different replay passes"
+        )
+    return Cell(text=numbers.percent(value), raw=value, over=over)
 
 
 def _intensity(verdict: KernelVerdict) -> Cell:
