@@ -48,4 +48,11 @@ VERBS: Final = (
         "solscope.flows.analyze:AnalyzeRequest",
         "solscope.flows.analyze:run",
     ),
+    Verb(
+        "diagnose",
+        "Tell why a capture failed, from its logs, or what is wrong with a command.",
+        READS,
+        "solscope.flows.diagnose:DiagnoseRequest",
+        "solscope.flows.diagnose:run",
+    ),
 )

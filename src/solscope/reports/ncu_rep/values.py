@@ -25,19 +25,25 @@ _TEXT, _FLOAT32, _FLOAT64, _UINT32, _UINT64 = 0x0A, 0x15, 0x19, 0x20, 0x28
 class Strings:
     """The file's global string table. Ids may refer to strings that came in a later block."""
 
-    __slots__ = ("_starting", "names", "prefixes")
+    __slots__ = ("_joined", "_starting", "names", "prefixes")
 
     def __init__(self, raw: Sequence[bytes]) -> None:
         self.names: list[str] = [text.decode("utf-8", "replace") for text in raw]
         self.prefixes = _Prefixes(self.names)
+        self._joined = "\n" + "\n".join(self.names)
         self._starting: dict[str, tuple[str, ...]] = {}
 
     def starting(self, prefix: str) -> tuple[str, ...]:
         """The names that start so, looked up once per file."""
-        if prefix not in self._starting:
-            found = dict.fromkeys(name for name in self.names if name.startswith(prefix))
-            self._starting[prefix] = tuple(found)
-        return self._starting[prefix]
+        found = self._starting.get(prefix)
+        if found is None:
+            # Most prefixes are in no name at all, which one search tells.
+            if f"\n{prefix}" in self._joined:
+                found = tuple(dict.fromkeys(n for n in self.names if n.startswith(prefix)))
+            else:
+                found = ()
+            self._starting[prefix] = found
+        return found
 
 
 _PREFIX_BYTES = 5
