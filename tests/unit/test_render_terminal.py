@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from tests.analyses import a_decode_step, a_gemm, a_hostile_analysis, a_report, an_analysis
+from tests.analyses import (
+    a_decode_step,
+    a_gemm,
+    a_hostile_analysis,
+    a_kernel,
+    a_report,
+    an_analysis,
+)
 
 from solscope.render import terminal
 
@@ -66,3 +73,40 @@ def test_no_name_of_a_machine_or_user_is_shown() -> None:
     text = terminal.table(a_hostile_analysis())
     for secret in ("someone", "node-17", "10.20.30.40", "hunter2"):
         assert secret not in text
+
+
+def test_a_warning_is_printed_with_its_remedy_and_the_kernels() -> None:
+    text = " ".join(terminal.table(a_decode_step()).split())
+    assert "warning (#3): a collective profiled by kernel replay" in text
+    assert "→ profile with range replay on all ranks" in text
+
+
+def test_the_session_is_printed_only_where_asked_for() -> None:
+    assert "hunter2" not in terminal.table(a_decode_step())
+    assert "host: node-17.private.example" in terminal.table(a_decode_step(), show_session=True)
+
+
+def test_where_no_work_was_counted_busy_percentages_stand_in_and_are_called_so() -> None:
+    kernel = a_kernel(
+        "k",
+        us=5,
+        bound="unmeasured",
+        totals={
+            "sm_busy_pct": 14.0,
+            "dram_pct": 61.0,
+            "tensor_pipe_pct": 0.0,
+            "occupancy_limiter": ("registers", "shared_mem", "warps"),
+        },
+    )
+    text = terminal.table(an_analysis(kernel))
+    (line,) = [line for line in text.splitlines() if line.startswith("1 k ")]
+    assert line.split()[-5:] == ["unmeasured", "14.0", "61.0", "0", "regs+smem+1"]
+    assert "no distance to a roof" in " ".join(text.split())
+
+
+def test_with_several_reports_each_row_names_its_own() -> None:
+    other = a_kernel("other", us=5, bound="unmeasured", report=1)
+    text = terminal.table(an_analysis(a_gemm(), other, reports=(a_report(), a_report("b.ncu-rep"))))
+    assert "[2] b.ncu-rep: NVIDIA H100" in text
+    (line,) = [line for line in text.splitlines() if line.startswith("2 other")]
+    assert "[2]" in line

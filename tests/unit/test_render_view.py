@@ -5,13 +5,25 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from tests.analyses import H100, a_decode_step, a_gemm, a_hostile_analysis, a_report, an_analysis
+from tests.analyses import (
+    H100,
+    a_decode_step,
+    a_gemm,
+    a_hostile_analysis,
+    a_kernel,
+    a_report,
+    an_analysis,
+)
 
+from solscope.model.finding import Absence
+from solscope.model.report import RuleAdvice
 from solscope.model.roofline import Standing
+from solscope.model.verdict import Analysis, KernelVerdict
+from solscope.render import data, figure, html, markdown, pdf, terminal
 from solscope.render.view import bounds, numbers
 from solscope.render.view.page import base_name, page
-from solscope.render.view.rows import over_reason
-from solscope.render.view.selection import select
+from solscope.render.view.selection import grouped_absences, select
+from solscope.render.view.speeds import over_reason
 
 
 def test_an_absent_number_is_a_dash_and_a_zero_is_a_zero() -> None:
@@ -156,3 +168,78 @@ def test_a_kernel_without_duration_has_no_share_and_does_not_break_the_page() ->
         ),
     )
     assert page(analysis).rows[1].share.text == "–"
+
+
+def test_reasons_that_differ_by_a_number_are_listed_once() -> None:
+    def lacking(name: str, us: float, busy: float) -> KernelVerdict:
+        absence = Absence(field="flop.tensor", reason=f"not counted ({busy} % busy)", remedy="do")
+        return a_kernel(name, us=us, bound="unmeasured", absences=(absence,))
+
+    shown = page(an_analysis(lacking("a", 9, 2.4), lacking("b", 8, 1.8), a_gemm()))
+    ((absence, kernels),) = grouped_absences(shown, {1, 2, 3})
+    assert absence.reason == "not counted (2.4 % busy)"
+    assert kernels == "#2, #3; numbers of #2"
+
+
+def test_ncu_links_are_words_on_our_pages() -> None:
+    rule = RuleAdvice(
+        rule="R",
+        name="R",
+        section=None,
+        message="See @section:LaunchStats:Launch Statistics@ and @url:Guide:https://x.y/#z@.",
+        kind="warning",
+    )
+    (advice,) = page(an_analysis(a_gemm(rules=(rule,)))).rows[0].advice
+    assert advice.message == "See Launch Statistics and Guide."
+
+
+@pytest.mark.parametrize(
+    "face", ["terminal", "markdown", "json", "csv", "html", "pdf", "png", "svg"]
+)
+def test_an_analysis_without_kernels_has_every_face(face: str) -> None:
+    empty = Analysis(reports=(a_report(),), kernels=(), chips=(None,))
+    faces = {
+        "terminal": lambda: terminal.table(empty),
+        "markdown": lambda: markdown.page(empty),
+        "json": lambda: data.as_json(empty),
+        "csv": lambda: data.as_csv(empty),
+        "html": lambda: html.page(empty),
+        "pdf": lambda: pdf.document(empty),
+        "png": lambda: figure.png(empty),
+        "svg": lambda: figure.svg(empty),
+    }
+    assert faces[face]()
+
+
+def test_a_percentage_of_ncu_above_100_has_its_reason_and_clock() -> None:
+    (line,) = page(an_analysis(a_gemm(achieved_occupancy_pct=100.5))).over
+    assert line.startswith("#1 occupancy 100.5 %: ncu's own percentage")
+    assert "1.755 GHz" in line
+
+
+def test_a_ceiling_whose_clock_differed_is_one_line_with_its_range() -> None:
+    slow = a_kernel(
+        "slow",
+        us=9,
+        bound="fp32",
+        clock=1.7e9,
+        flop_total=1e8,
+        dram_read=1e6,
+        dram_write=1e6,
+        rates={"fp32": 11e12},
+    )
+    fast = a_kernel(
+        "fast",
+        us=8,
+        bound="fp32",
+        flop_total=1e8,
+        dram_read=1e6,
+        dram_write=1e6,
+        rates={"fp32": 12e12},
+    )
+    shown = page(an_analysis(slow, fast)).ceilings
+    (profiled,) = [c for c in shown if c.basis == "report"]
+    # 59.3 TFLOP/s at 1.755 GHz is 57.4 at 1.7 GHz.
+    assert profiled.peak == "57.4 to 59.3 TFLOP/s"
+    assert profiled.clock == "1.700 to 1.755 GHz"
+    assert profiled.ranks == {1, 2}

@@ -18,7 +18,8 @@ from solscope.model.report import Device, Report, RuleAdvice
 from solscope.model.roofline import RooflinePoint, Standing
 from solscope.model.verdict import ANALYSIS_SCHEMA, Analysis, KernelVerdict
 from solscope.render.view.page import base_name, hidden_issues
-from solscope.render.view.rows import merged, over_reason
+from solscope.render.view.rows import merged
+from solscope.render.view.speeds import over_reason
 
 _LARGEST_EXACT = 2.0**53
 

@@ -10,16 +10,19 @@ from solscope.render.view import numbers
 from solscope.render.view import page as view
 from solscope.render.view.columns import cell, chosen
 from solscope.render.view.page import Page
-from solscope.render.view.rows import Row, Speed
+from solscope.render.view.rows import Row
 from solscope.render.view.selection import grouped_absences, select
+from solscope.render.view.speeds import Speed
 
 _CODE = re.compile(r"(`[^`]+`)")
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 
-def page(analysis: Analysis, *, top: int | None = None, sort: str = "time") -> str:
+def page(
+    analysis: Analysis, *, top: int | None = None, sort: str = "time", show_session: bool = False
+) -> str:
     """The analysis in Markdown. Names are escaped: none can become markup."""
-    shown = view.page(analysis)
+    shown = view.page(analysis, show_session=show_session)
     rows = select(shown.rows, sort=sort, top=top)
     return "\n".join(_lines(shown, rows)).rstrip() + "\n"
 
@@ -33,14 +36,13 @@ def _lines(shown: Page, rows: Sequence[Row]) -> Iterator[str]:
         parts = (report.device, f"ceilings {report.chip}", report.tool, report.context)
         text = " · ".join(escape(part) for part in parts if part)
         yield f"- {code(report.file)} (sha256 {report.digest}…): {text}"
+        for name, value in report.session:
+            yield f"  - {name}: {escape(value)}"
         for issue in report.issues:
             yield f"  - {issue.severity.value}: {escape(issue.what)}"
     yield ""
     shares = ", ".join(f"{s.style.label} {s.text}" for s in shown.shares)
-    yield (
-        f"{shown.kernel_count} kernels, {shown.launch_count} launches, {shown.total_time} in "
-        f"kernels. Bound by: {shares}."
-    )
+    yield f"{shown.lead}. Bound by: {shares}."
     yield ""
     yield from _table(rows)
     yield ""
@@ -98,7 +100,8 @@ def _notes(shown: Page, rows: Sequence[Row]) -> Iterator[str]:
         yield ""
     for ceiling in shown.ceilings:
         clock = "clock not stated" if ceiling.clock == numbers.ABSENT else f"at {ceiling.clock}"
-        yield f"- {ceiling.resource} {ceiling.peak}: {code(ceiling.key)}, {clock}"
+        device = f"{escape(ceiling.device)}: " if shown.has_several_devices else ""
+        yield f"- {device}{ceiling.resource} {ceiling.peak}: {code(ceiling.key)}, {clock}"
     for line in shown.over:
         yield f"- above 100 %: {escape(line)}"
     if any(row.dram_rate.text.startswith("≈") for row in rows):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import tempfile
 from collections.abc import Sequence
@@ -18,8 +17,9 @@ from solscope.render.view import page as view
 from solscope.render.view.columns import Column, cell, chosen
 from solscope.render.view.numbers import ABSENT
 from solscope.render.view.page import Page
-from solscope.render.view.rows import Row, Speed
+from solscope.render.view.rows import Row
 from solscope.render.view.selection import grouped_absences
+from solscope.render.view.speeds import Speed
 
 MOST_DETAILED = 40
 """Kernels that get their own detail; the table holds all of them."""
@@ -50,10 +50,7 @@ def _content(shown: Page, figures: int) -> dict[str, Any]:
     missing = grouped_absences(shown, {row.rank for row in shown.rows})
     return {
         "title": shown.title,
-        "lead": (
-            f"{shown.kernel_count} kernels, {shown.launch_count} launches, "
-            f"{shown.total_time} in kernels"
-        ),
+        "lead": shown.lead,
         "incomplete": shown.incomplete_text,
         "unknown": shown.unknown_share,
         "figures": figures,
@@ -87,7 +84,18 @@ def _content(shown: Page, figures: int) -> dict[str, Any]:
             }
             for a, where in missing
         ],
-        "ceilings": [dataclasses.asdict(ceiling) for ceiling in shown.ceilings],
+        "ceilings": [
+            {
+                "resource": f"{c.resource}, {c.device}"
+                if shown.has_several_devices
+                else c.resource,
+                "peak": c.peak,
+                "clock": c.clock,
+                "key": c.key,
+                "source": c.source,
+            }
+            for c in shown.ceilings
+        ],
     }
 
 

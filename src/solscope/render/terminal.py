@@ -7,12 +7,13 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from solscope.model.finding import Severity
 from solscope.model.verdict import Analysis
 from solscope.render.view import numbers
 from solscope.render.view.columns import Column, cell, chosen
-from solscope.render.view.page import Page, page
+from solscope.render.view.page import Page, over_lines, page
 from solscope.render.view.rows import Row
-from solscope.render.view.selection import grouped_absences, select
+from solscope.render.view.selection import grouped_absences, grouped_findings, select
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,11 +43,12 @@ def table(
     color: bool = False,
     top: int | None = None,
     sort: str = "time",
+    show_session: bool = False,
 ) -> str:
     """The analysis as text. ``sort`` is time, name, sol, intensity or launches."""
     from rich.console import Console
 
-    shown = page(analysis)
+    shown = page(analysis, show_session=show_session)
     rows = select(shown.rows, sort=sort, top=top)
     width = max(width, LEAST_WIDTH)
     out = io.StringIO()
@@ -61,7 +63,7 @@ def table(
         markup=False,
         emoji=False,
     )
-    _print(console, _head(shown))
+    _print(console, _head(shown, rows))
     console.print()
     console.print(_table(rows, width, several=len(shown.reports) > 1))
     console.print()
@@ -70,22 +72,25 @@ def table(
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _head(shown: Page) -> Iterator[tuple[str, str]]:
+def _head(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     """(line, style) of what stands above the table."""
+    used = {row.report for row in rows}
     for number, report in enumerate(shown.reports, start=1):
+        if number - 1 not in used and report.complete and not report.issues and used:
+            continue
         mark = f"[{number}] " if len(shown.reports) > 1 else ""
         parts = (report.device, f"ceilings {report.chip_key}", report.tool, report.context)
         yield f"{mark}{report.file}: " + " · ".join(part for part in parts if part), "bold"
+        for name, value in report.session:
+            yield f"  {name}: {value}", ""
         for issue in report.issues:
             where = f" ({issue.where})" if issue.where else ""
             yield f"  {issue.severity.value}: {issue.what}{where}", "yellow"
     if shown.incomplete_text:
         yield shown.incomplete_text, "bold red"
-    yield (
-        f"{shown.kernel_count} kernels, {shown.launch_count} launches, {shown.total_time} in "
-        "kernels, bound by " + ", ".join(f"{s.style.label} {s.text}" for s in shown.shares),
-        "",
-    )
+    shares = ", ".join(f"{s.style.label} {s.text}" for s in shown.shares)
+    several = f"{len(shown.reports)} reports, " if len(shown.reports) > 1 else ""
+    yield f"{several}{shown.lead}, bound by {shares}", ""
 
 
 def _print(console: Console, lines: Iterable[tuple[str, str]]) -> None:
@@ -197,22 +202,28 @@ def _foot(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
             "a roof.  –: not measured.",
             "",
         )
-    for ceiling in shown.ceilings:
+    ranks = {row.rank for row in rows}
+    for ceiling in (c for c in shown.ceilings if c.ranks & ranks):
         clock = "" if ceiling.clock == numbers.ABSENT else f" at {ceiling.clock}"
-        yield f"  {ceiling.resource} {ceiling.peak}{clock}: {ceiling.key}", ""
-    for row in rows:
-        for speed in (row.profiled, row.sheet):
-            if speed.over:
-                yield f"* #{row.rank} {speed.cell.text} of {speed.ceiling}: {speed.over}", ""
+        device = f"{ceiling.device}: " if shown.has_several_devices else ""
+        yield f"  {device}{ceiling.resource} {ceiling.peak}{clock}: {ceiling.key}", ""
+    for line in over_lines(rows):
+        yield f"* {line}", ""
     if any(row.dram_rate.text.startswith("≈") for row in rows):
         yield "≈ an estimate: ncu's percent of peak × peak; the bytes were not counted.", ""
     if shown.unknown_share:
         yield f"family unknown: {shown.unknown_share} of the time", ""
-    groups = list(grouped_absences(shown, {row.rank for row in rows}))
+    for finding, where in grouped_findings(shown, ranks):
+        if finding.severity is not Severity.INFO:
+            yield f"{finding.severity.value} ({where}): {finding.fact} → {finding.remedy}", "yellow"
+    groups = list(grouped_absences(shown, ranks))
     for absence, missing in groups[:MOST_ABSENCES]:
         remedy = f" → {absence.remedy}" if absence.remedy else ""
         yield f"not measured: {absence.field} ({missing}): {absence.reason}{remedy}", ""
     if len(groups) > MOST_ABSENCES:
-        yield f"{len(groups) - MOST_ABSENCES} more absences: --format json or --html", ""
+        yield (
+            f"and {len(groups) - MOST_ABSENCES} more kinds of absence: --format json or --html",
+            "",
+        )
     if shown.incomplete_text:
         yield shown.incomplete_text, "bold red"

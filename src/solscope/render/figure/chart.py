@@ -55,7 +55,7 @@ def _x(scene: Scene, field: str = "x") -> alt.X:
         scale=alt.Scale(type="log", domain=[on.x_low, on.x_high], nice=False),
         axis=alt.Axis(
             title="arithmetic intensity, FLOP per DRAM byte",
-            labelExpr="format(datum.value, ',~g')",
+            labelExpr="format(datum.value, datum.value < 1e6 ? ',~g' : '~s')",
             values=decades(on.x_low, on.x_high),
         ),
     )

@@ -163,12 +163,7 @@ def span(clocks: Sequence[float]) -> str:
     """
     if not clocks:
         return ""
-    low, high = numbers.clock(min(clocks)), numbers.clock(max(clocks))
-    if low == high:
-        return high
-    if low.split()[1] == high.split()[1]:
-        low = low.split()[0]
-    return f"{low} to {high}"
+    return numbers.between(numbers.clock(min(clocks)), numbers.clock(max(clocks)))
 
 
 def _roofs(members: Sequence[_Member], kind: str, chip: Chip | None) -> Iterator[Roof]:

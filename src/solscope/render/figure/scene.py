@@ -29,6 +29,7 @@ from solscope.render.view.rows import Row
 NAME_LENGTH, SHORT_NAME = 30, 18
 ROOF_TEXT = 42  # characters on a line of a roof's label
 MOST_NAMES = 16
+MOST_LABELS = 60  # kernels that get a name or a rank; the table numbers them all
 MOST_NOTED = 12
 _SHORT = {PROFILE: "profile", SHEET: "data sheet"}
 LEAST_RADIUS, MOST_RADIUS = 4.5, 17.0
@@ -206,7 +207,7 @@ def _slope_labels(
     upper = max(roofs, key=lambda r: r.peak)
     texts = [f"{_SHORT[r.kind]}: {r.title} · {r.source}" for r in roofs]
     size = (max(len(text) for text in texts) * CHARACTER * 0.93, LINE * len(roofs))
-    obstacles = [around(m.x, m.y, m.radius) for m in markers]
+    obstacles = [around(m.x, m.y, m.radius) for m in markers[:MOST_LABELS]]
     best: tuple[float, float, list[Box], float] | None = None
     for up, x in _slope_places(panel, on, upper, size[0]):
         boxes = along(x, _slope_y(on, upper, x), on.slope_degrees, size, up)
@@ -313,7 +314,8 @@ def _along_roofs(panel: Panel, on: Plane) -> Iterator[Box]:
 def _labels(markers: Sequence[Marker], room: _Room) -> Iterator[Label]:
     """Names by share of time while there is room, then ranks alone, else nothing."""
     boxes = {m.row.rank: around(m.x, m.y, m.radius) for m in markers}
-    for position, marker in enumerate(sorted(markers, key=lambda m: m.row.rank)):
+    by_rank = sorted(markers, key=lambda m: m.row.rank)
+    for position, marker in enumerate(by_rank[:MOST_LABELS]):
         others = [box for rank, box in boxes.items() if rank != marker.row.rank]
         rank = str(marker.row.rank)
         is_roomy = marker.row.bound_style.shape in {"circle", "square"} and not marker.is_hollow

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from solscope.render.view.rows import Cell, Row
+from solscope.render.view.rows import Row
+from solscope.render.view.speeds import Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,6 +102,19 @@ def clock(hz: float | None) -> str:
     return ABSENT if hz is None else scaled(hz, "Hz", digits=4)
 
 
+def between(low: str, high: str) -> str:
+    """A range of two shown numbers, their common unit once; one number where both read alike.
+
+    >>> between("1.740 GHz", "1.755 GHz"), between("88.3 GB/s", "4.02 TB/s")
+    ('1.740 to 1.755 GHz', '88.3 GB/s to 4.02 TB/s')
+    """
+    if low == high:
+        return high
+    if low.partition(" ")[2] == high.partition(" ")[2]:
+        low = low.partition(" ")[0]
+    return f"{low} to {high}"
+
+
 def clean(text: str) -> str:
     """Text of a report made safe to show: control and direction marks become visible.
 
@@ -114,9 +127,10 @@ def clean(text: str) -> str:
 
 
 def _visible(char: str) -> str:
-    if char in "\n\t":
+    category = unicodedata.category(char)
+    if char in "\n\t" or category == "Zs":
         return " "
-    if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}:
+    if category in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}:
         code = ord(char)
         return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
     return char

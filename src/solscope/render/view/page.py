@@ -8,11 +8,12 @@ from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 from solscope.model.finding import Absence, Issue
 from solscope.model.report import Report
-from solscope.model.roofline import Ceiling, Chip
+from solscope.model.roofline import Ceiling, Chip, Standing
 from solscope.model.verdict import Analysis, KernelVerdict
 from solscope.render.view import bounds, numbers
 from solscope.render.view.numbers import ABSENT, clean
-from solscope.render.view.rows import Row, clock_bases, clock_text, merged, row
+from solscope.render.view.rows import Row, merged, row
+from solscope.render.view.speeds import Cell, clock_bases, clock_text
 
 INCOMPLETE = "incomplete"
 
@@ -47,10 +48,13 @@ class BoundShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CeilingRow:
-    """A ceiling that some percentage of the page is a percentage of."""
+    """A ceiling of a device that percentages of the page are percentages of; ranges where its
+    clock differed between kernels. ``ranks`` are the kernels it stands over."""
 
     key: str
     resource: str
+    device: str
+    ranks: frozenset[int]
     peak: str
     clock: str
     basis: str
@@ -73,6 +77,18 @@ class Page:
     unknown_share: str
     absences: tuple[Absence, ...]
     over: tuple[str, ...]
+
+    @property
+    def has_several_devices(self) -> bool:
+        """Whether the device must be said with each ceiling."""
+        return len({ceiling.device for ceiling in self.ceilings}) > 1
+
+    @property
+    def lead(self) -> str:
+        """How much is here, in one line."""
+        kernels = "1 kernel" if self.kernel_count == "1" else f"{self.kernel_count} kernels"
+        launches = "1 launch" if self.launch_count == "1" else f"{self.launch_count} launches"
+        return f"{kernels}, {launches}, {self.total_time} in kernels"
 
     @property
     def unmeasured_text(self) -> str:
@@ -127,7 +143,7 @@ def page(analysis: Analysis, *, show_session: bool = False) -> Page:
             numbers.fraction(analysis.unknown_time_share) if analysis.unknown_time_share else ""
         ),
         absences=merged(analysis.absences),
-        over=tuple(_over(rows)),
+        over=tuple(over_lines(rows)),
     )
 
 
@@ -232,34 +248,60 @@ def _shares(kernels: tuple[KernelVerdict, ...]) -> tuple[BoundShare, ...]:
 
 
 def _ceilings(analysis: Analysis) -> tuple[CeilingRow, ...]:
-    """The ceilings that a binding percentage of some kernel refers to, each once."""
-    rows: dict[tuple[str, str, str], CeilingRow] = {}
-    for kernel in analysis.kernels:
-        point = kernel.point
-        tables = _table(kernel.chip)
-        stated = clock_bases(kernel.chip)
-        for standing in (point.profiled_binding, point.datasheet_binding):
-            if standing is None:
-                continue
-            entry = tables.get(standing.ceiling)
-            shown = CeilingRow(
-                key=clean(standing.ceiling),
-                resource=bounds.label(standing.resource),
-                peak=numbers.amount(standing.peak, f"{bounds.unit(standing.resource)}/s"),
-                clock=clock_text(standing, stated) or ABSENT,
-                basis=standing.basis or ABSENT,
-                source="the report" if entry is None else clean(entry.source),
-            )
-            rows.setdefault((shown.key, shown.peak, shown.clock), shown)
-    return tuple(sorted(rows.values(), key=lambda r: (r.resource, r.basis, r.key, r.clock)))
+    """The ceilings that a binding percentage of some kernel refers to, once per device."""
+    groups: dict[tuple[str, str, str], list[tuple[int, KernelVerdict, Standing]]] = {}
+    for rank, kernel in enumerate(analysis.kernels, start=1):
+        device = clean(kernel.totals.device.name or "unknown GPU")
+        for standing in (kernel.point.profiled_binding, kernel.point.datasheet_binding):
+            if standing is not None:
+                key = (device, bounds.label(standing.resource), clean(standing.ceiling))
+                groups.setdefault(key, []).append((rank, kernel, standing))
+    return tuple(_ceiling(*key, groups[key]) for key in sorted(groups))
+
+
+def _ceiling(
+    device: str, resource: str, key: str, uses: list[tuple[int, KernelVerdict, Standing]]
+) -> CeilingRow:
+    _rank, kernel, first = uses[0]
+    entry = _table(kernel.chip).get(first.ceiling)
+    unit = f"{bounds.unit(first.resource)}/s"
+    peaks = [standing.peak for _, _, standing in uses]
+    clocks = [s.clock_hz for _, _, s in uses if s.clock_hz is not None]
+    return CeilingRow(
+        key=key,
+        resource=resource,
+        device=device,
+        ranks=frozenset(rank for rank, _, _ in uses),
+        peak=numbers.between(numbers.amount(min(peaks), unit), numbers.amount(max(peaks), unit)),
+        clock=(
+            numbers.between(numbers.clock(min(clocks)), numbers.clock(max(clocks)))
+            if clocks
+            else clock_text(first, clock_bases(kernel.chip)) or ABSENT
+        ),
+        basis=first.basis or ABSENT,
+        source="the report" if entry is None else clean(entry.source),
+    )
 
 
 def _table(chip: Chip | None) -> dict[str, Ceiling]:
     return {} if chip is None else {c.key: c for c in chip.ceilings.values()}
 
 
-def _over(rows: tuple[Row, ...]) -> Iterable[str]:
+_PERCENTAGES = (
+    ("SM busy", "sm_busy"),
+    ("DRAM busy", "dram_busy"),
+    ("tensor pipe", "tensor_pipe"),
+    ("occupancy", "occupancy"),
+)
+
+
+def over_lines(rows: Iterable[Row]) -> Iterable[str]:
+    """Every shown value above 100 %, what it is a percentage of, and how it can be."""
     for shown in rows:
         for speed in (shown.profiled, shown.sheet):
             if speed.over:
                 yield f"#{shown.rank} {speed.cell.text} of {speed.ceiling}: {speed.over}"
+        for name, field in _PERCENTAGES:
+            cell: Cell = getattr(shown, field)
+            if cell.over:
+                yield f"#{shown.rank} {name} {cell.text}: {cell.over}"

@@ -2,67 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from solscope.model.finding import Absence, Finding
 from solscope.model.kernel import KernelTotals
-from solscope.model.report import Device, Dim3, RuleAdvice
-from solscope.model.roofline import Chip, Standing
+from solscope.model.report import Dim3, RuleAdvice
+from solscope.model.roofline import Standing
 from solscope.model.verdict import KernelVerdict
 from solscope.render.view import bounds, numbers
+from solscope.render.view.facts import facts
 from solscope.render.view.numbers import ABSENT, clean
+from solscope.render.view.speeds import Cell, Speed, binding, clock_bases, speed
 
 # ncu writes @section:Identifier:Name@, @source:Address:Text@ and @url:Name:Address@.
 _RULE_LINK = re.compile(r"@(?:section|source):[^:@]*:([^@]*)@")
+_MOST = 100.05  # what is shown as more than 100.0 %
 _RULE_URL = re.compile(r"@url:([^:@]*):[^@]*@")
-_OVER = 1.0005  # what is shown as more than 100.0 %
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """A shown number and the raw number to sort by (``None`` sorts last).
-
-    ``note`` says what it is of; ``over`` why it passes 100 %.
-    """
-
-    text: str
-    raw: float | None = None
-    note: str = ""
-    over: str = ""
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Speed:
-    """A speed of light: the percentage, what it is a percentage of, and at which clock."""
-
-    cell: Cell
-    resource: str = ""
-    achieved: str = ""
-    peak: str = ""
-    ceiling: str = ""
-    clock: str = ""
-    at: str = ""
-
-    @property
-    def over(self) -> str:
-        """Why it passes 100 %; empty where it does not."""
-        return self.cell.over
-
-    @property
-    def basis(self) -> str:
-        """One line that names the ceiling and its clock."""
-        if not self.ceiling:
-            return ""
-        if not self.peak:
-            return f"{self.achieved}; the percentage is {self.ceiling}, not counted work"
-        clock = f"at {self.clock}" if self.clock else "clock not stated"
-        return f"{self.achieved} of {self.peak}: {self.ceiling}, {clock}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,18 +125,18 @@ def row(verdict: KernelVerdict, rank: int, file: str) -> Row:
         bound_label=bounds.label(verdict.verdict.bound),
         bound_style=bounds.style(verdict.verdict.bound),
         at_roof=_at_roof(verdict.verdict.is_at_roof),
-        profiled=_binding(point.profiled_binding, device, sm_clock, stated),
-        sheet=_binding(point.datasheet_binding, device, sm_clock, stated),
+        profiled=binding(point.profiled_binding, device, sm_clock, stated),
+        sheet=binding(point.datasheet_binding, device, sm_clock, stated),
         intensity=_intensity(verdict),
         flop_rate=Cell(
             text=numbers.amount(point.flop_per_s, "FLOP/s"),
             raw=point.flop_per_s,
         ),
         dram_rate=_dram_rate(verdict),
-        sm_busy=_percentage(totals.sm_busy_pct),
-        dram_busy=_percentage(totals.dram_pct),
-        tensor_pipe=_percentage(totals.tensor_pipe_pct),
-        occupancy=_percentage(totals.achieved_occupancy_pct),
+        sm_busy=_percentage(totals.sm_busy_pct, sm_clock),
+        dram_busy=_percentage(totals.dram_pct, sm_clock),
+        tensor_pipe=_percentage(totals.tensor_pipe_pct, sm_clock),
+        occupancy=_percentage(totals.achieved_occupancy_pct, sm_clock),
         limiter=", ".join(totals.occupancy_limiter) or ABSENT,
         facts=facts(totals, verdict.chip),
         standings=(*profiled, *sheet),
@@ -190,7 +147,8 @@ def row(verdict: KernelVerdict, rank: int, file: str) -> Row:
         ),
         stalls_source="warp samples" if totals.stalls_are_sampled else "stalled warp cycles",
         absences=merged([*verdict.absences, *totals.absences, *point.absences]),
-        findings=verdict.findings,
+        # Above 100 % is said beside the number itself, with its reason.
+        findings=tuple(f for f in verdict.findings if f.code != "above-100"),
         advice=tuple(_advice(rule) for rule in totals.rules if _is_shown(rule)),
         is_l2_resident=point.is_l2_resident,
     )
@@ -211,21 +169,6 @@ def merged(absences: Sequence[Absence]) -> tuple[Absence, ...]:
 
 def _by_value(standings: Sequence[Standing]) -> list[Standing]:
     return sorted(standings, key=lambda s: -s.value)
-
-
-def clock_bases(chip: Chip | None) -> Mapping[str, str]:
-    """By ceiling key, what its table says of a clock that it gives no number for."""
-    if chip is None:
-        return {}
-    return {c.key: clean(c.clock_basis) for c in chip.ceilings.values() if c.clock_basis}
-
-
-def _binding(
-    standing: Standing | None, device: Device, clock: float | None, stated: Mapping[str, str]
-) -> Speed:
-    if standing is None:
-        return Speed(cell=Cell(text=ABSENT))
-    return speed(standing, device, clock, stated)
 
 
 def _at_roof(value: bool | None) -> str:
@@ -261,8 +204,15 @@ def _spread(totals: KernelTotals) -> str:
     return f"{numbers.duration(low)} to {numbers.duration(high)} per launch"
 
 
-def _percentage(value: float | None) -> Cell:
-    return Cell(text=numbers.percent(value), raw=value)
+def _percentage(value: float | None, clock_hz: float | None) -> Cell:
+    """One of ncu's own percentages; ``clock_hz`` is that of the profile."""
+    over = ""
+    if value is not None and value > _MOST:
+        over = (
+            "ncu's own percentage of its peak at the clock of the profile "
+            f"({numbers.clock(clock_hz)}); its two counters come from different replay passes"
+        )
+    return Cell(text=numbers.percent(value), raw=value, over=over)
 
 
 def _intensity(verdict: KernelVerdict) -> Cell:
@@ -286,136 +236,6 @@ def _dram_rate(verdict: KernelVerdict) -> Cell:
             note="estimate: percent of peak × peak; the bytes were not counted",
         )
     return Cell(text=ABSENT)
-
-
-def speed(
-    standing: Standing,
-    device: Device,
-    sm_clock_hz: float | None,
-    stated: Mapping[str, str],
-    *,
-    at: str = "",
-) -> Speed:
-    """Word one standing, with the reason where it passes 100 %."""
-    unit = f"{bounds.unit(standing.resource)}/s"
-    over = over_reason(standing, device, sm_clock_hz) if standing.value > _OVER else ""
-    worded = Speed(
-        cell=Cell(text=numbers.fraction(standing.value), raw=standing.value, over=over),
-        resource=bounds.label(standing.resource),
-        achieved=numbers.amount(standing.achieved, unit),
-        # L2 has no single peak for both directions: its standing is a busy percentage of ncu's.
-        peak="" if standing.resource == "l2" else numbers.amount(standing.peak, unit),
-        ceiling=clean(standing.ceiling),
-        clock=clock_text(standing, stated),
-        at=at,
-    )
-    return dataclasses.replace(worded, cell=dataclasses.replace(worded.cell, note=worded.basis))
-
-
-def clock_text(standing: Standing, stated: Mapping[str, str]) -> str:
-    """The clock of a standing's ceiling: its rate, else how its table words it, else empty."""
-    if standing.clock_hz is not None:
-        return numbers.clock(standing.clock_hz)
-    return stated.get(standing.ceiling, "")
-
-
-def over_reason(standing: Standing, device: Device, sm_clock_hz: float | None) -> str:
-    """Why a share above 100 % is possible, with the clocks and the ceiling."""
-    is_memory = standing.resource in {"dram", "l2"}
-    clock = standing.clock_hz
-    if not is_memory and clock is not None and sm_clock_hz is not None and sm_clock_hz > clock:
-        return (
-            f"{standing.ceiling} is quoted at {numbers.clock(clock)}; the profile ran at "
-            f"{numbers.clock(sm_clock_hz)}"
-        )
-    attributes = device.dram_bytes_per_s
-    if (
-        standing.resource == "dram"
-        and attributes is not None
-        and attributes > 1.005 * standing.peak
-    ):
-        return (
-            f"the device's memory clock and bus width give {numbers.amount(attributes, 'B/s')}, "
-            f"more than {standing.ceiling} ({numbers.amount(standing.peak, 'B/s')})"
-        )
-    at = f" at {numbers.clock(clock)}" if clock is not None else " (clock not stated)"
-    return (
-        f"work and time come from different replay passes, whose clocks differ from that of "
-        f"{standing.ceiling}{at}"
-    )
-
-
-def facts(totals: KernelTotals, chip: Chip | None) -> tuple[tuple[str, str], ...]:
-    """The numbers of a kernel's detail, with their units, in reading order."""
-    return (
-        *_work_facts(totals),
-        *_percent_facts(totals),
-        *_launch_facts(totals),
-        ("clocks of the profile", _clocks(totals)),
-        ("data sheet used", ABSENT if chip is None else f"{chip.name} ({chip.key})"),
-    )
-
-
-def _work_facts(totals: KernelTotals) -> list[tuple[str, str]]:
-    flop = totals.flop
-    shown = [
-        ("FP64", numbers.amount(flop.fp64, "FLOP")),
-        ("FP32", numbers.amount(flop.fp32, "FLOP")),
-        ("FP16", numbers.amount(flop.fp16, "FLOP")),
-    ]
-    if flop.tensor is None:
-        shown.append(("tensor work", ABSENT))
-    elif not flop.tensor:
-        shown.append(("tensor work", "none"))
-    else:
-        shown += [
-            (f"tensor {kind}", numbers.amount(n, bounds.unit(f"tensor:{kind}")))
-            for kind, n in sorted(flop.tensor.items())
-        ]
-    shown += [
-        (f"tensor {kind}, 2:4-sparse", numbers.amount(n, bounds.unit(f"tensor:{kind}")))
-        for kind, n in sorted(flop.tensor_sparse.items())
-        if n
-    ]
-    read, write = totals.dram_read_bytes, totals.dram_write_bytes
-    return [
-        *shown,
-        ("DRAM read + write", f"{numbers.amount(read, 'B')} + {numbers.amount(write, 'B')}"),
-        ("L2 traffic", numbers.amount(totals.l2_bytes, "B")),
-        ("L1 traffic", numbers.amount(totals.l1_bytes, "B")),
-    ]
-
-
-def _percent_facts(totals: KernelTotals) -> list[tuple[str, str]]:
-    member = f" ({totals.sm_busy_member})" if totals.sm_busy_member else ""
-    return [
-        ("SM busy", numbers.percent(totals.sm_busy_pct) + member),
-        ("DRAM busy", numbers.percent(totals.dram_pct)),
-        ("L2 busy", numbers.percent(totals.l2_pct)),
-        ("L1 busy", numbers.percent(totals.l1_pct)),
-        ("tensor pipe busy", numbers.percent(totals.tensor_pipe_pct)),
-        ("tensor engagement", totals.tensor_engagement or ABSENT),
-    ]
-
-
-def _launch_facts(totals: KernelTotals) -> list[tuple[str, str]]:
-    achieved = numbers.percent(totals.achieved_occupancy_pct)
-    if totals.theoretical_occupancy_pct is not None:
-        achieved += f" of {numbers.percent(totals.theoretical_occupancy_pct)}"
-    per_sm, waves = totals.blocks_per_sm, totals.waves_per_sm
-    return [
-        ("occupancy, achieved of theoretical", achieved),
-        ("occupancy limited by", ", ".join(totals.occupancy_limiter) or ABSENT),
-        ("registers per thread", numbers.count(totals.registers_per_thread)),
-        ("shared memory per block", numbers.amount(totals.smem_per_block_bytes, "B")),
-        ("blocks per SM", ABSENT if per_sm is None else f"{per_sm:g}"),
-        ("waves", ABSENT if waves is None else numbers.plain(waves)),
-    ]
-
-
-def _clocks(totals: KernelTotals) -> str:
-    peaks = totals.peaks
-    return f"SM {numbers.clock(peaks.sm_clock_hz)}, DRAM {numbers.clock(peaks.dram_clock_hz)}"
 
 
 def _is_shown(rule: RuleAdvice) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from solscope.model.finding import Absence
+from solscope.model.finding import Absence, Finding, Severity
 from solscope.render.view.page import Page
 from solscope.render.view.rows import Row
 
@@ -49,6 +49,17 @@ def grouped_absences(page: Page, ranks: Collection[int]) -> Iterator[tuple[Absen
         if any(absence.reason != first.reason for _, absence in members):
             kernels += f"; numbers of #{first_rank}"
         yield first, kernels
+
+
+def grouped_findings(page: Page, ranks: Collection[int]) -> Iterator[tuple[Finding, str]]:
+    """What bears on decisions, each fact once, with the kernels it is about."""
+    groups: dict[tuple[Severity, str, str], list[tuple[int, Finding]]] = {}
+    for row in page.rows:
+        for finding in row.findings if row.rank in ranks else ():
+            key = (finding.severity, finding.fact, finding.remedy)
+            groups.setdefault(key, []).append((row.rank, finding))
+    for members in groups.values():
+        yield members[0][1], _ranks([rank for rank, _ in members], len(ranks))
 
 
 def _ranks(missing: Sequence[int], of: int) -> str:
