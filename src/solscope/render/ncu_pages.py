@@ -16,6 +16,7 @@ from math import isfinite
 
 from solscope.model.metric_units import unit_of
 from solscope.model.report import (
+    Instance,
     KernelLaunch,
     MetricValue,
     NvtxRange,
@@ -77,6 +78,14 @@ class Units(StrEnum):
     BASE = "base"
 
 
+class Instances(StrEnum):
+    """``--print-metric-instances`` of ncu: after the value, in parentheses."""
+
+    NONE = "none"
+    VALUES = "values"
+    DETAILS = "details"
+
+
 class Spelling(StrEnum):
     """How units are written: ``usecond`` up to ncu 2024.1, ``us`` later."""
 
@@ -132,7 +141,11 @@ def _steps(largest: float, most: int) -> int:
 
 
 def raw_csv(
-    report: Report, *, units: Units = Units.AUTO, spelling: Spelling | None = None
+    report: Report,
+    *,
+    units: Units = Units.AUTO,
+    spelling: Spelling | None = None,
+    instances: Instances = Instances.NONE,
 ) -> Iterator[str]:
     """Lines of ``ncu --import REPORT --csv --page raw``: names, units, a row for each launch.
 
@@ -142,7 +155,7 @@ def raw_csv(
     launches = report.launches
     names = sorted({name for launch in launches for name in _printed_names(launch)})
     has_nvtx = any(launch.details.nvtx() for launch in launches)
-    columns = [_raw_column(name, launches, units, how) for name in names]
+    columns = [_raw_column(name, launches, units, how, instances) for name in names]
     yield _line((*_fixed_columns(has_nvtx), *names))
     blank = ("",) * len(_fixed_columns(has_nvtx))
     yield _line((*blank, *(unit for unit, _ in columns)))
@@ -156,7 +169,11 @@ def _printed_names(launch: KernelLaunch) -> Iterator[str]:
 
 
 def _raw_column(
-    name: str, launches: Sequence[KernelLaunch], units: Units, spelling: Spelling
+    name: str,
+    launches: Sequence[KernelLaunch],
+    units: Units,
+    spelling: Spelling,
+    instances: Instances,
 ) -> tuple[str, list[str]]:
     values = [launch.metrics.get(name) for launch in launches]
     numbers = [abs(v) for v in values if isinstance(v, int | float) and isfinite(v)]
@@ -167,7 +184,25 @@ def _raw_column(
         _absent(name, launch) if value is None else _cell(value, scale, is_fixed=is_fixed)
         for value, launch in zip(values, launches, strict=True)
     ]
-    return scale.unit, cells
+    if instances is Instances.NONE:
+        return scale.unit, cells
+    # ncu 2024.1.1 leaves the instances of a scaled value out; "details" is newer and ours.
+    leaves_out = is_fixed and instances is Instances.VALUES
+    return scale.unit, [
+        cell
+        if cell and leaves_out
+        else f"{cell} {_instances(launch.metrics.instances(name), scale, instances)}".strip()
+        for cell, launch in zip(cells, launches, strict=True)
+    ]
+
+
+def _instances(found: Sequence[Instance], scale: _Scale, how: Instances) -> str:
+    parts = []
+    for one in found:
+        value = "n/a" if one.value is None else _cell(one.value, scale, is_fixed=False)
+        key = one.correlation_id if how is Instances.DETAILS else None
+        parts.append(value if key is None else f"{key}: {value}")
+    return f"({'; '.join(parts)})" if parts else ""
 
 
 def _absent(name: str, launch: KernelLaunch) -> str:
