@@ -44,7 +44,7 @@ def read(path: str, sha256: str, **options: object) -> TimelineReport:
             with closing(sqlite3.connect(read_only_uri(plain), uri=True)) as database:
                 database.text_factory = lambda raw: raw.decode("utf-8", "replace")
                 return _assemble(database, plain, path, sha256, size)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter: SQLite's own messages
             raise ReportError(
                 f"the database is damaged: {error}", where=path, hint=schema.HINT
             ) from error

@@ -93,7 +93,9 @@ class Bulk:
             types = ", ".join(map(str, NVTX_RANGES))
             where += f" AND {quoted(table.columns['event'])} IN ({types})"
         expression = self._nvtx_text(table)
-        rows = self._batches(table, ["start", "end", "thread"], extra=expression, where=where)
+        rows = self._batches(
+            table, ["start", "end", "owner", "thread"], extra=expression, where=where
+        )
         parts = []
         for batch in rows:
             count = batch.num_rows
@@ -108,6 +110,7 @@ class Bulk:
                         "name": batch["text"].cast(pa.string()).dictionary_encode(),
                         "side": host,
                         "device": pa.nulls(count, pa.int32()),
+                        "process": batch["owner"],
                         "thread": batch["thread"],
                     }
                 ).cast(trace.schemas()["annotations"])
@@ -218,7 +221,7 @@ def _expression(table: Table, role: str) -> str:
         return f"CAST(NULL AS INTEGER) AS {quoted(role)}"
     kind = "TEXT" if role in table.text_columns else "INTEGER"
     column = f"CAST({quoted(table.columns[role])} AS {kind})"
-    if role == "process":
+    if role in ("process", "owner"):
         column = PROCESS_OF_GLOBAL_ID.format(column)
     elif role == "thread":
         column = THREAD_OF_GLOBAL_ID.format(column)

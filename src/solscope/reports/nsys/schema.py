@@ -53,6 +53,7 @@ COLUMNS = {
     "text": ("text",),
     "text_id": ("textId",),
     "event": ("eventType",),
+    "owner": ("globalTid", "globalPid"),
     "thread": ("globalTid",),
     **{
         f"{what}_{axis.lower()}": (f"{what}{axis}",) for what in ("grid", "block") for axis in "XYZ"
