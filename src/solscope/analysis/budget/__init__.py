@@ -77,7 +77,7 @@ def _budget(
     checks = tuple(
         gates.check(report, source, used=len(used), left_out=len(found) - len(used), work=has_work)
     )
-    verdict, grounds, part = _verdict(time, checks)
+    verdict, grounds, part = _verdict(time, checks, source)
     return DeviceBudget(
         report=index,
         ordinal=ordinal,
@@ -204,7 +204,7 @@ def _marked(names: pa.ChunkedArray, is_wanted: Callable[[str], bool]) -> pa.Chun
 
 
 def _verdict(
-    time: StepTime, checks: Sequence[QualityGate]
+    time: StepTime, checks: Sequence[QualityGate], source: StepSource
 ) -> tuple[str, tuple[str, ...], float | None]:
     """The verdict, its grounds, and the part of the wall time that it names."""
     parts = {
@@ -216,7 +216,9 @@ def _verdict(
     ranked = sorted(parts.items(), key=lambda item: -item[1])
     (first, most), (second, next_most) = ranked[0], ranked[1]
     grounds = [
-        f"of {time.wall_ns / 1e3:,.1f} us a step: GPU busy {_percent(time.busy_ns, time)}, "
+        f"of {time.wall_ns / 1e3:,.1f} us "
+        + ("in the whole capture" if source.kind == "window" else "a step")
+        + f": GPU busy {_percent(time.busy_ns, time)}, "
         f"host gap {_percent(time.host_gap_ns, time)}, exposed communication "
         + (
             "not seen"
@@ -232,6 +234,8 @@ def _verdict(
     if most - next_most < CLEAR_LEAD * time.wall_ns:
         grounds.append(f"{first} and {second} are within {CLEAR_LEAD:.0%} of the step")
         return "mixed", tuple(grounds), None
+    if first == "comm-bound":
+        grounds.append("a collective's time includes waiting for the slowest rank")
     return first, tuple(grounds), None if first == "kernel-bound" else most
 
 

@@ -10,12 +10,13 @@ from solscope.model.trace import TimelineReport
 ENOUGH_STEPS = 5
 MAX_LEFT_OUT = 0.2
 
-GRAPHS, RECORDED, HOST, WHOLE, STEPS, STEADY = (
+GRAPHS, RECORDED, HOST, WHOLE, MARKED, STEPS, STEADY = (
     "graphs seen",
     "kernels recorded",
     "host undisturbed",
     "capture whole",
-    "steps found",
+    "steps marked",
+    "steps enough",
     "steps steady",
 )
 
@@ -28,20 +29,20 @@ def check(
     yield _graphs(report)
     yield _host(report)
     yield _whole(report)
-    if source.kind == "window":
-        yield QualityGate(
-            name=STEPS,
-            passed=False,
-            fact=f"{source.label}: the whole capture counts as one step",
-            remedy="name the steps with --step REGEX, or capture with NVTX marks of the engine",
-        )
-    else:
-        yield QualityGate(
-            name=STEPS,
-            passed=used >= ENOUGH_STEPS,
-            fact=f"{used} steps by {source.label}",
-            remedy=f"capture at least {ENOUGH_STEPS + 1} steps",
-        )
+    yield QualityGate(
+        name=MARKED,
+        passed=source.kind != "window",
+        fact=f"{source.label}: the whole capture counts as one step"
+        if source.kind == "window"
+        else f"steps by {source.label}",
+        remedy="name the steps with --step REGEX, or capture with the engine's NVTX marks",
+    )
+    yield QualityGate(
+        name=STEPS,
+        passed=used >= ENOUGH_STEPS,
+        fact=f"{used} steps" if used != 1 else "1 step",
+        remedy=f"capture at least {ENOUGH_STEPS + 1} steps",
+    )
     total = used + left_out
     yield QualityGate(
         name=STEADY,
@@ -54,18 +55,16 @@ def check(
 def blocking(checks: Sequence[QualityGate], verdict: str) -> list[QualityGate]:
     """The failed gates that forbid this verdict.
 
-    Missing GPU work makes the gap too long, and so does a slowed host: neither can make a
-    kernel-bound step look so, and that verdict stands.
+    Missing GPU work makes other parts look longer than they are; a slowed host and a capture
+    without steps lengthen only the host gap. None of these can make a step look kernel-bound
+    that is not, so that verdict only needs kernels.
     """
-    failed = [gate for gate in checks if not gate.passed]
-    if verdict in ("host-bound", "copy-bound"):
-        return [
-            gate
-            for gate in failed
-            if gate.name in (RECORDED, GRAPHS, HOST, WHOLE, STEPS)
-            and (gate.name != STEPS or "whole capture" in gate.fact)
-        ]
-    return [gate for gate in failed if gate.name == RECORDED]
+    forbidding = {RECORDED}
+    if verdict != "kernel-bound":
+        forbidding |= {GRAPHS, WHOLE}
+    if verdict == "host-bound":
+        forbidding |= {HOST, MARKED}
+    return [gate for gate in checks if not gate.passed and gate.name in forbidding]
 
 
 def _recorded(report: TimelineReport, work: bool) -> QualityGate:
