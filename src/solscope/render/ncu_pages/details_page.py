@@ -21,10 +21,11 @@ _RULE_COLUMNS = (
     "Estimated Speedup",
 )
 _RULE_TYPES = {"ok": "INF", "warning": "WRN", "error": "ERR", "optimization": "OPT"}
-# Rows that ncu's sections have only from a compute capability on; below it they are left out,
-# where other metrics without a value are shown as n/a.
+# Rows that ncu's sections have only from a compute capability on; below it they are left out
+# even where the report has a value. Other metrics without a value are shown as n/a.
 _SINCE_CAPABILITY = (
     (re.compile(r"launch__(cluster_|occupancy_cluster_|occupancy_limit_barriers).*"), (9, 0)),
+    (re.compile(r"launch__uses_blocks_as_clusters"), (9, 0)),
     (re.compile(r"lts__average_gcomp_.*"), (8, 0)),
 )
 _SECTION_LINK = re.compile(r"@(?:section|source):[^:@]*:([^@]*)@")
@@ -108,7 +109,7 @@ def _matches(launch: KernelLaunch, pattern: str) -> list[str]:
 
 def _is_shown(launch: KernelLaunch, name: str) -> bool:
     capability = launch.device.compute_capability
-    if name in launch.metrics or capability is None:
+    if capability is None:
         return True
     return not any(
         capability < since and pattern.fullmatch(name) for pattern, since in _SINCE_CAPABILITY
