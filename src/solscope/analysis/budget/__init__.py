@@ -45,6 +45,11 @@ def judge(
     )
 
 
+def annotation_names(report: TimelineReport) -> list[str]:
+    """The names that steps can be found by, the most frequent first."""
+    return steps.names(report)
+
+
 def _devices(
     report: TimelineReport,
     index: int,

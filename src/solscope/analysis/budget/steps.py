@@ -74,10 +74,10 @@ def find(
     return StepSource(kind="window", label=label), _window(report, device)
 
 
-def names(report: TimelineReport, limit: int = 8) -> list[str]:
-    """The most frequent annotations, for a message."""
+def names(report: TimelineReport) -> list[str]:
+    """All annotations, the most frequent first."""
     counts = Counter(report.annotations["name"].to_pylist())
-    return [str(name) for name, _ in counts.most_common(limit)]
+    return [str(name) for name, _ in counts.most_common() if name]
 
 
 def _by_annotation(
