@@ -192,6 +192,33 @@ def test_one_unknown_label_for_several_numbers_has_no_value() -> None:
     assert "differing-values" in [issue.code for issue in report.issues]
 
 
+def test_kernels_named_after_their_nvtx_range_are_told() -> None:
+    title = ',"thread Domain:Push/Pop_Range:PL_Type:PL_Value"'
+    text = (
+        f'"ID","Process ID"{title},"Kernel Name","launch__grid_size"\n"","","","",""\n'
+        '"0","1","7  ""<default domain>:decode:none:none"" ","decode","4"\n'
+    )
+    (issue,) = read(text).issues
+    assert issue.code == "kernel-renamed"
+
+
+def test_the_layout_of_2019_to_2022_has_a_time_and_no_device() -> None:
+    text = (
+        '"ID","Process ID","Process Name","Host Name","Kernel Name","Kernel Time","Context",'
+        '"Stream","Section Name","Metric Name","Metric Unit","Metric Value"\n'
+        '"0","9","app","127.0.0.1","k(int)","2020-Nov-12 10:10:10","1","7","GPU Speed Of Light",'
+        '"Duration","usecond","29.38"\n'
+        '"0","9","app","127.0.0.1","k(int)","2020-Nov-12 10:10:10","1","7","GPU Speed Of Light",'
+        '"Memory [%]","%","11.62"\n'
+    )
+    (launch,) = read(text).launches
+    assert (launch.name, launch.grid, launch.stream_id) == ("k", None, 7)
+    assert launch.metrics["gpu__time_duration.sum"] == 29380
+    assert (
+        launch.metrics["gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"] == 11.62
+    )
+
+
 def test_a_summary_is_read_as_a_summary() -> None:
     text = (
         '"Process ID","Process Name","Kernel Name","Device","CC","Invocations","Section Name",'
