@@ -137,9 +137,8 @@ def test_all_locales_give_the_same_numbers(locale: str) -> None:
             if r["made_from"] == record["made_from"] and ".details.en_US.csv" in r["file"]
         ]
         ours, theirs = _read(record), _read(base)
-        assert [dict(x.metrics.values) for x in ours.launches] == [  # type: ignore[attr-defined]
-            dict(x.metrics.values)
-            for x in theirs.launches  # type: ignore[attr-defined]
+        assert [dict(x.metrics.values) for x in ours.launches] == [
+            dict(x.metrics.values) for x in theirs.launches
         ]
 
 

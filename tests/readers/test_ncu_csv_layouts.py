@@ -59,7 +59,7 @@ def test_the_units_row_is_no_kernel_and_scales_each_column_for_itself() -> None:
     ],
 )
 def test_encodings_line_ends_delimiters_and_preambles_change_nothing(encode: object) -> None:
-    (launch,) = read(encode(RAW)).launches  # type: ignore[operator]
+    (launch,) = read(encode(RAW)).launches
     assert launch.metrics["dram__bytes_read.sum"] == 25170176
     assert launch.metrics["gpu__time_duration.sum"] == 89728
 
@@ -75,7 +75,7 @@ def test_without_a_units_row_scaled_metrics_are_not_read() -> None:
     )
     report = read(text)
     (launch,) = report.launches
-    assert dict(launch.metrics.values) == {"sm__throughput.avg.pct": 4.5}  # type: ignore[attr-defined]
+    assert dict(launch.metrics.values) == {"sm__throughput.avg.pct": 4.5}
     assert launch.metrics.valueless() == ("gpu__time_duration.sum",)
     assert [issue.code for issue in report.issues] == ["without-unit"]
 
@@ -117,7 +117,7 @@ def test_numbers_missing_numbers_and_zeros_are_three_things() -> None:
     )
     report = read(text)
     first, second = report.launches
-    assert dict(first.metrics.values) == {"d.sum": 0}  # type: ignore[attr-defined]
+    assert dict(first.metrics.values) == {"d.sum": 0}
     assert first.metrics.valueless() == ("a.sum", "c.ratio")
     assert second.metrics["a.sum"] == 5
     assert [issue.code for issue in report.issues] == ["not-finite", "not-available"]

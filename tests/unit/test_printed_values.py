@@ -20,7 +20,7 @@ from solscope.reports.printed.values import Absent, Instanced, column_values, va
 
 @pytest.mark.parametrize("module", [units, metric_units, kernel_names, values])
 def test_the_examples_run(module: object) -> None:
-    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize(
