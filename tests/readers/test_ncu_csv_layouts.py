@@ -123,6 +123,17 @@ def test_numbers_missing_numbers_and_zeros_are_three_things() -> None:
     assert [issue.code for issue in report.issues] == ["not-finite", "not-available"]
 
 
+def test_a_zero_that_the_page_has_no_digits_for_is_told() -> None:
+    text = (
+        '"ID","Kernel Name","dram__bytes_read.sum","lts__t_bytes.sum","launch__waves","launch__x"\n'
+        '"","","Gbyte","Mbyte","",""\n"0","k","2.000000","0.000000","0.00","0"\n'
+        '"1","k","0.000000","0.000000","1.50","0"\n'
+    )
+    (issue,) = read(text).issues
+    assert issue.code == "rounded-to-zero"
+    assert issue.what.startswith("dram__bytes_read.sum, launch__waves show a 0")
+
+
 def test_rule_rows_are_advice_and_metric_rows_may_be_short() -> None:
     text = (
         f'{HEAD},"Section Name","Metric Name","Metric Unit","Metric Value","Rule Name","Rule Type",'
