@@ -165,3 +165,9 @@ def test_several_sample_reports_are_averaged() -> None:
         [samples({"a": 0.2}), samples({"a": 0.4})], [timeline([ran("a")])], None, identify
     )
     assert found.kernels[0].sample_share == pytest.approx(0.3)
+
+
+def test_variants_of_a_function_are_told_apart_by_their_arguments() -> None:
+    times = [ran("void ns::kernel<1>(int)"), ran("void ns::kernel<2>(int)"), ran("other")]
+    names = {row.name for row in joined({}, timeline(times)).kernels}
+    assert names == {"ns::kernel<1>", "ns::kernel<2>", "other"}

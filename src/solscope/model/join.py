@@ -42,6 +42,7 @@ class JoinedKernel:
     """
 
     name: str
+    name_full: str
     identity: KernelIdentity
     confidence: str
     sample_share: float | None = None

@@ -105,6 +105,7 @@ def _kernel(row: JoinedKernel) -> dict[str, Any]:
     time = row.time
     return {
         "name": row.name,
+        "name_full": row.name_full,
         "family": row.identity.family,
         "category": row.identity.category,
         "is_collective": row.identity.is_collective,

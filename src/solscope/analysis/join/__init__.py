@@ -6,7 +6,9 @@ never made from one. Time comes from the timeline alone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from solscope.analysis.join import matching
 from solscope.analysis.join.matching import Match
@@ -52,6 +54,7 @@ def join(
         _row(found, sampled, timed, counted, identify, gpu_totals, graph_launches)
         for found in matching.match(names)
     ]
+    rows = _told_apart(rows)
     rows.sort(key=_weight)
     return Join(
         samples=tuple(samples),
@@ -73,6 +76,15 @@ def _mean_shares(samples: Sequence[SampleReport]) -> list[SampledKernel]:
     return [
         SampledKernel(name=name, samples=None, share=share / len(samples))
         for name, share in shares.items()
+    ]
+
+
+def _told_apart(rows: Sequence[JoinedKernel]) -> list[JoinedKernel]:
+    """Where several rows have one function's name, they get their template arguments."""
+    counts = Counter(row.name for row in rows)
+    return [
+        replace(row, name=matching.qualified(row.name_full)) if counts[row.name] > 1 else row
+        for row in rows
     ]
 
 
@@ -118,6 +130,7 @@ def _row(
     longest = max(gpu_totals.values(), default=0.0)
     return JoinedKernel(
         name=found.name,
+        name_full=full,
         identity=identity,
         confidence=found.confidence,
         sample_share=share,

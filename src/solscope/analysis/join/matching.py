@@ -15,6 +15,7 @@ LEAST_PREFIX = 24
 
 # nsys writes (int)7 and (bool)1 where others write 7 and true.
 _CAST = re.compile(r"\((?:unsigned )?(?:int|bool|long|short|char|size_t|[\w:]+)\)(?=-?\d)")
+_NAMESPACES = re.compile(r"[\w:]*$")
 _SPACE = re.compile(r"\s+")
 
 
@@ -42,6 +43,18 @@ def canonical(name: str) -> str:
     text = _without_arguments(text)
     text = re.sub(r"\btrue\b", "1", re.sub(r"\bfalse\b", "0", text))
     return _SPACE.sub("", text)
+
+
+def qualified(name: str) -> str:
+    """The function with namespaces and template arguments, for names that are short of meaning.
+
+    >>> qualified("void internal::gemvx::kernel<(int)7>(int)")
+    'internal::gemvx::kernel<7>'
+    """
+    short = short_name(name)
+    at = _function_at(name, short)
+    spaces = _NAMESPACES.search(name[:at])
+    return (spaces[0] if spaces else "") + canonical(name)
 
 
 def _function_at(name: str, short: str) -> int:
