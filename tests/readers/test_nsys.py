@@ -227,3 +227,13 @@ def test_reading_by_ranges_of_rows_changes_nothing(
     monkeypatch.setattr(columns, "BATCH_ROWS", 10)
     assert read(path).kernels.equals(whole)
     assert whole["start_ns"].to_pylist() == [i * 10 for i in range(1000)]
+
+
+def test_graph_launches_beside_plain_kernels_are_said_to_hide_executions(tmp_path: Path) -> None:
+    path = write_export(
+        tmp_path / "a.sqlite", [kernel_row(0, 5, 100)], names=(), more=HOST_LAUNCHES
+    )
+    assert read(path).issues[0].what.startswith("cudaGraphLaunch 1 calls")
+    with_node = [kernel_row(0, 5, 100, node=3)]
+    path = write_export(tmp_path / "b.sqlite", with_node, names=(), more=HOST_LAUNCHES)
+    assert all(issue.code != "graphs-hide-kernels" for issue in read(path).issues)
