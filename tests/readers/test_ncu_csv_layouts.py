@@ -59,7 +59,7 @@ def test_the_units_row_is_no_kernel_and_scales_each_column_for_itself() -> None:
     ],
 )
 def test_encodings_line_ends_delimiters_and_preambles_change_nothing(encode: object) -> None:
-    (launch,) = read(encode(RAW)).launches  # type: ignore[operator]
+    (launch,) = read(encode(RAW)).launches
     assert launch.metrics["dram__bytes_read.sum"] == 25170176
     assert launch.metrics["gpu__time_duration.sum"] == 89728
 
@@ -75,7 +75,7 @@ def test_without_a_units_row_scaled_metrics_are_not_read() -> None:
     )
     report = read(text)
     (launch,) = report.launches
-    assert dict(launch.metrics.values) == {"sm__throughput.avg.pct": 4.5}  # type: ignore[attr-defined]
+    assert dict(launch.metrics.values) == {"sm__throughput.avg.pct": 4.5}
     assert launch.metrics.valueless() == ("gpu__time_duration.sum",)
     assert [issue.code for issue in report.issues] == ["without-unit"]
 
@@ -117,10 +117,21 @@ def test_numbers_missing_numbers_and_zeros_are_three_things() -> None:
     )
     report = read(text)
     first, second = report.launches
-    assert dict(first.metrics.values) == {"d.sum": 0}  # type: ignore[attr-defined]
+    assert dict(first.metrics.values) == {"d.sum": 0}
     assert first.metrics.valueless() == ("a.sum", "c.ratio")
     assert second.metrics["a.sum"] == 5
     assert [issue.code for issue in report.issues] == ["not-finite", "not-available"]
+
+
+def test_a_zero_that_the_page_has_no_digits_for_is_told() -> None:
+    text = (
+        '"ID","Kernel Name","dram__bytes_read.sum","lts__t_bytes.sum","launch__waves","launch__x"\n'
+        '"","","Gbyte","Mbyte","",""\n"0","k","2.000000","0.000000","0.00","0"\n'
+        '"1","k","0.000000","0.000000","1.50","0"\n'
+    )
+    (issue,) = read(text).issues
+    assert issue.code == "rounded-to-zero"
+    assert issue.what.startswith("dram__bytes_read.sum, launch__waves show a 0")
 
 
 def test_rule_rows_are_advice_and_metric_rows_may_be_short() -> None:
@@ -190,6 +201,33 @@ def test_one_unknown_label_for_several_numbers_has_no_value() -> None:
     report = read(details(row.format(5), row.format(900)))
     assert "My Section: Cycles" not in report.launches[0].metrics
     assert "differing-values" in [issue.code for issue in report.issues]
+
+
+def test_kernels_named_after_their_nvtx_range_are_told() -> None:
+    title = ',"thread Domain:Push/Pop_Range:PL_Type:PL_Value"'
+    text = (
+        f'"ID","Process ID"{title},"Kernel Name","launch__grid_size"\n"","","","",""\n'
+        '"0","1","7  ""<default domain>:decode:none:none"" ","decode","4"\n'
+    )
+    (issue,) = read(text).issues
+    assert issue.code == "kernel-renamed"
+
+
+def test_the_layout_of_2019_to_2022_has_a_time_and_no_device() -> None:
+    text = (
+        '"ID","Process ID","Process Name","Host Name","Kernel Name","Kernel Time","Context",'
+        '"Stream","Section Name","Metric Name","Metric Unit","Metric Value"\n'
+        '"0","9","app","127.0.0.1","k(int)","2020-Nov-12 10:10:10","1","7","GPU Speed Of Light",'
+        '"Duration","usecond","29.38"\n'
+        '"0","9","app","127.0.0.1","k(int)","2020-Nov-12 10:10:10","1","7","GPU Speed Of Light",'
+        '"Memory [%]","%","11.62"\n'
+    )
+    (launch,) = read(text).launches
+    assert (launch.name, launch.grid, launch.stream_id) == ("k", None, 7)
+    assert launch.metrics["gpu__time_duration.sum"] == 29380
+    assert (
+        launch.metrics["gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"] == 11.62
+    )
 
 
 def test_a_summary_is_read_as_a_summary() -> None:

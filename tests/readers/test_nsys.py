@@ -13,6 +13,7 @@ from tests.timelines import PROCESS, kernel_row, write_export, write_sqlite
 from solscope.errors import ReportError
 from solscope.model.trace import UNNAMED, TimelineReport
 from solscope.reports import nsys
+from solscope.reports.nsys import columns
 
 RECORDS = corpus.records("nsys-sqlite")
 HOST_LAUNCHES = (
@@ -214,3 +215,25 @@ def test_damaged_pages_are_named(tmp_path: Path) -> None:
     path.write_bytes(bytes(data))
     with pytest.raises(ReportError, match=r"damaged|cannot be read"):
         read(path)
+
+
+def test_reading_by_ranges_of_rows_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [kernel_row(i * 10, i * 10 + i % 7, i % 2) for i in range(1000)]
+    path = write_export(tmp_path / "a.sqlite", rows)
+    whole = read(path).kernels
+    monkeypatch.setattr(columns, "RANGE_ROWS", 64)
+    monkeypatch.setattr(columns, "BATCH_ROWS", 10)
+    assert read(path).kernels.equals(whole)
+    assert whole["start_ns"].to_pylist() == [i * 10 for i in range(1000)]
+
+
+def test_graph_launches_beside_plain_kernels_are_said_to_hide_executions(tmp_path: Path) -> None:
+    path = write_export(
+        tmp_path / "a.sqlite", [kernel_row(0, 5, 100)], names=(), more=HOST_LAUNCHES
+    )
+    assert read(path).issues[0].what.startswith("cudaGraphLaunch 1 calls")
+    with_node = [kernel_row(0, 5, 100, node=3)]
+    path = write_export(tmp_path / "b.sqlite", with_node, names=(), more=HOST_LAUNCHES)
+    assert all(issue.code != "graphs-hide-kernels" for issue in read(path).issues)

@@ -131,7 +131,7 @@ def test_an_unknown_unit_is_named(tmp_path: Path) -> None:
         read(tmp_path, "Total Time (fortnights),Instances,Name\n1,2,k\n")
 
 
-@pytest.mark.parametrize("cell", ["1.234.567", "12,34", "1 234", "fast"])
+@pytest.mark.parametrize("cell", ["1.234.567", "12,34", "1 234", "fast", "1e999"])
 def test_a_cell_that_is_no_number_is_named(tmp_path: Path, cell: str) -> None:
     with pytest.raises(ReportError, match="is no number"):
         read(tmp_path, f'Total Time (ns),Instances,Name\n"{cell}",2,k\n')
@@ -157,7 +157,8 @@ def test_an_empty_kernel_table_is_not_no_kernels_ran(tmp_path: Path) -> None:
 
 def test_an_api_table_alone_counts_graph_launches(tmp_path: Path) -> None:
     report = read(tmp_path, "Name,Num Calls\ncudaGraphLaunch,500\n")
-    assert (report.graph_launches, report.issues) == (500, ())
+    assert report.graph_launches == 500
+    assert report.issues[0].what.startswith("cudaGraphLaunch 500 calls: their kernels are not")
 
 
 def test_a_truncated_row_is_left_out_and_said(tmp_path: Path) -> None:
@@ -170,3 +171,8 @@ def test_a_file_without_a_table_is_named(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("hello\nworld\n")
     with pytest.raises(ReportError, match="no table of nsys stats"):
         nsys_stats.read(str(tmp_path / "x"), "")
+
+
+def test_a_number_out_of_range_in_a_trace_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="holds a number out of range"):
+        read(tmp_path, f"Start (ns),Duration (ns),Strm,Name\n{'9' * 30},5,7,k\n")

@@ -52,7 +52,7 @@ def test_units_row_and_thousands(case: str) -> None:
 def test_csv_04_both_spellings_give_one_number() -> None:
     (old,), (new,) = read("csv-04", "old.csv").launches, read("csv-04", "new.csv").launches
     assert old.metrics["gpu__time_duration.sum"] == _expected("csv-04")["duration_ns"]
-    assert dict(old.metrics.values) == dict(new.metrics.values)  # type: ignore[attr-defined]
+    assert dict(old.metrics.values) == dict(new.metrics.values)
 
 
 def test_csv_05_ragged_rows() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from solscope.model.report import (
     WorkloadKind,
 )
 from solscope.render import ncu_pages
-from solscope.render.ncu_pages import Spelling, Units
+from solscope.render.ncu_pages import Instances, Spelling, Units
 from solscope.reports import ncu_csv
 from solscope.reports.ncu_csv.layout import is_nvtx
 from solscope.reports.printed.labels import (
@@ -111,6 +112,20 @@ def test_a_missing_value_is_never_a_zero() -> None:
     )
     assert column(report, "dram__bytes_read.sum") == ["byte", "0.000000", "no data", ""]
     assert column(report, "pmsampling:x")[2] == ""
+
+
+def test_instances_stand_in_parentheses_and_come_back() -> None:
+    opcodes = (Instance("FADD", 3), Instance("FFMA", 4))
+    metrics = PlainMetrics({"sass__inst_executed_per_opcode": 7, "inst_executed": 7.0})
+    report = a_report(replace(metrics, instance_lists=dict.fromkeys(metrics, opcodes)))
+    plain = column(report, "sass__inst_executed_per_opcode", instances=Instances.VALUES)
+    assert plain == ["", "7 (3; 4)"]
+    # As ncu does: no instances behind a value with six decimals.
+    assert column(report, "inst_executed", instances=Instances.VALUES)[1] == "7.000000"
+    text = "".join(ncu_pages.raw_csv(report, instances=Instances.DETAILS))
+    (back,) = ncu_csv.read("x.csv", text.encode(), "0" * 64).launches
+    assert back.metrics["inst_executed"] == 7
+    assert back.metrics.instances("sass__inst_executed_per_opcode") == opcodes
 
 
 def test_requests_are_no_columns() -> None:

@@ -20,7 +20,7 @@ from solscope.reports.printed.values import Absent, Instanced, column_values, va
 
 @pytest.mark.parametrize("module", [units, metric_units, kernel_names, values])
 def test_the_examples_run(module: object) -> None:
-    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize(
@@ -166,6 +166,13 @@ def test_a_printed_name_is_the_name() -> None:
     name = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
     assert metric_of("x", "", name, "%", era=Era.UNCLEAR) == name
     assert metric_of("x", "", f"Compute ({name})", "%", era=Era.UNCLEAR) == name
+    assert metric_of("x", "", "memory_access_type", "", era=Era.UNCLEAR) == "memory_access_type"
+
+
+def test_a_label_in_the_manner_of_a_name_is_a_label_where_the_section_has_it() -> None:
+    assert metric_of("Source Counters", "", "stall_math", "warp", era=Era.OLD) == (
+        "smsp__pcsamp_warps_issue_stalled_math_pipe_throttle"
+    )
 
 
 @pytest.mark.parametrize(

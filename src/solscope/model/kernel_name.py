@@ -7,6 +7,7 @@ from functools import lru_cache
 
 # `nsys stats --report x:nvtx-name` puts the innermost NVTX range before the name, with a slash.
 _NVTX_PREFIX = re.compile(r"^[^<]*(?<!operator)/(?=[^/\s])")
+_LENGTH = re.compile(r"[1-9]\d{0,3}")
 _NESTING = re.compile(r"([<>()])")
 
 
@@ -18,10 +19,14 @@ def short_name(name: str) -> str:
     'vectorized_add'
     >>> short_name("nvjet_tst_64x64_64x16_2x1_v_bz_TNT")
     'nvjet_tst_64x64_64x16_2x1_v_bz_TNT'
+    >>> short_name("_ZN5aiter24add_rmsnorm_quant_kernelIDF16bEEvPT0_")
+    'add_rmsnorm_quant_kernel'
     >>> short_name("my range (x)/void cutlass::Kernel2<T>(T::Params)")
     'Kernel2'
     """
-    if name.startswith(("_Z", "Memcpy", "Memset")):
+    if name.startswith("_Z"):
+        return _of_mangled(name)
+    if name.startswith(("Memcpy", "Memset")):
         return name
     name = _NVTX_PREFIX.sub("", name)
     open_marks: list[str] = []
@@ -44,3 +49,18 @@ def _close(open_marks: list[str], mark: str) -> None:
     opening = "(" if mark == ")" else "<"
     while open_marks and open_marks.pop() != opening:
         continue
+
+
+def _of_mangled(name: str) -> str:
+    """The last plain identifier of an Itanium-mangled name; the name where there is none."""
+    at, found = 2, name
+    if name.startswith("N", at):
+        at += 1
+    while name.startswith(("K", "V", "r"), at):
+        at += 1
+    while (length := _LENGTH.match(name, at)) is not None:
+        end = length.end() + int(length[0])
+        if end > len(name):
+            break
+        found, at = name[length.end() : end], end
+    return found

@@ -40,6 +40,7 @@ def schemas() -> dict[str, pa.Schema]:
         ("process", pa.int32()),
         ("correlation", pa.int64()),
     ]
+    owner = [("process", pa.int32()), ("thread", pa.int64())]
     grid = [(f"{what}_{axis}", pa.int32()) for what in ("grid", "block") for axis in "xyz"]
     return {
         "kernels": pa.schema(
@@ -48,7 +49,7 @@ def schemas() -> dict[str, pa.Schema]:
         "graphs": pa.schema([*span, *place, ("graph", pa.int64())]),
         "copies": pa.schema([*span, ("kind", name), *place, ("bytes", pa.int64())]),
         "annotations": pa.schema(
-            [*span, ("name", name), ("side", name), ("device", pa.int32()), ("thread", pa.int64())]
+            [*span, ("name", name), ("side", name), ("device", pa.int32()), *owner]
         ),
     }
 

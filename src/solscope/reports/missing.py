@@ -45,6 +45,29 @@ def explain(
     )
 
 
+def graph_note(
+    *, graph_launches: int | None, graph_rows: int, graph_kernels: int, kernels: int
+) -> Issue | None:
+    """What graph launches mean for the counts of kernels, ``None`` where they hide nothing.
+
+    A framework's profiler records kernels of graphs without saying so: then there are more
+    kernels than the launch calls explain, which the caller has to tell by ``graph_kernels``.
+    """
+    if not graph_launches or graph_kernels or (kernels == 0 and graph_rows):
+        return None
+    hidden = (
+        f"their kernels are recorded as {graph_rows} whole replays"
+        if graph_rows
+        else "their kernels are not recorded singly, or not at all"
+    )
+    return Issue(
+        code="graphs-hide-kernels",
+        severity=Severity.WARNING,
+        what=f"cudaGraphLaunch {graph_launches} calls: {hidden}; counts of kernels are not those "
+        "of executions (nsys: --cuda-graph-trace=node)",
+    )
+
+
 def _calls(launches: int | None, graph_launches: int | None) -> str:
     parts = []
     if launches:

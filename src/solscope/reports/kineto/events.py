@@ -184,7 +184,8 @@ class Collector:
         if span is None:
             return
         device = _integer(event.pid, 31) if side == "gpu" else None
-        self.annotations.add((*span, _name(event), side, device, _integer(event.tid, 63)))
+        process = _integer(event.pid, 31) if side == "host" else None
+        self.annotations.add((*span, _name(event), side, device, process, _integer(event.tid, 63)))
 
 
 _NO_ARGUMENTS = Arguments()

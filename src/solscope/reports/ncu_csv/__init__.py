@@ -17,6 +17,7 @@ from solscope.model.summary import SummaryReport
 from solscope.reports.ncu_csv import details_page, raw_page, session_page, summary_page
 from solscope.reports.ncu_csv.layout import Page, Table, find_table
 from solscope.reports.printed.encoding import DecodedText, decode, decode_head, unfold
+from solscope.reports.printed.launches import renamed
 from solscope.reports.printed.notes import Notes, not_printed
 from solscope.reports.printed.number_format import NumberFormat, detect, of_locale
 
@@ -150,7 +151,7 @@ def _report(provenance: Provenance, notes: Notes, launches: Sequence[KernelLaunc
         launches=launches,
         devices=_devices(launches),
         complete=not notes.cut,
-        issues=notes.issues(),
+        issues=(*renamed(launches), *notes.issues()),
     )
 
 

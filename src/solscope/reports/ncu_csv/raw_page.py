@@ -155,6 +155,8 @@ def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
             raw.notes.without_unit[name] = None
             mixed[name] = [Absent.NOT_AVAILABLE] * len(raw.rows)
             continue
+        if _hides_small_values(raw, position, raw.cells(i), unit):
+            raw.notes.rounded[name] = None
         found = plain_column(raw.cells(i), unit.exponent, form)
         if found is not None:
             plain[name] = found
@@ -190,6 +192,15 @@ def _unit(raw: RawRows, position: int, name: str) -> PrintedUnit | None:
     if base is None or any(base.endswith(scaled) for scaled in _SCALED):
         return None
     return PrintedUnit(base=base, exponent=0)
+
+
+def _hides_small_values(
+    raw: RawRows, position: int, cells: Sequence[str], unit: PrintedUnit
+) -> bool:
+    """Whether a cell shows zero and may hide a number: six decimals of a Gbyte leave 500 bytes."""
+    if raw.scaled_are_fixed and raw.has_unit(position):
+        return unit.base == "byte" and unit.exponent >= 9 and "0.000000" in cells
+    return any(text in cells for text in ("0.00", "0,00"))
 
 
 def _format(raw: RawRows, position: int, numbers: NumberFormat) -> NumberFormat:

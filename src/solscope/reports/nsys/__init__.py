@@ -44,7 +44,7 @@ def read(path: str, sha256: str, **options: object) -> TimelineReport:
             with closing(sqlite3.connect(read_only_uri(plain), uri=True)) as database:
                 database.text_factory = lambda raw: raw.decode("utf-8", "replace")
                 return _assemble(database, plain, path, sha256, size)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter: SQLite's own messages
             raise ReportError(
                 f"the database is damaged: {error}", where=path, hint=schema.HINT
             ) from error
@@ -133,8 +133,14 @@ def _unusable(tables: dict[str, Columns]) -> Iterator[Issue]:
 
 def _with_missing_kernels(report: TimelineReport, has_table: bool) -> TimelineReport:
     """An empty kernel table is never 'no kernels ran' where launches were called."""
+    note = missing.graph_note(
+        graph_launches=report.graph_launches,
+        graph_rows=report.graphs.num_rows,
+        graph_kernels=report.kernels.num_rows - report.kernels["graph_node"].null_count,
+        kernels=report.kernels.num_rows,
+    )
     if report.kernels.num_rows:
-        return report
+        return report if note is None else replace(report, issues=(note, *report.issues))
     issue, absence = missing.explain(
         launches=report.kernel_launches,
         graph_launches=report.graph_launches,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -14,7 +17,10 @@ from solscope.reports.nsys.schema import HINT, Schema, Table, quoted
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH_ROWS = 1 << 18
+BATCH_ROWS = 1 << 17
+RANGE_ROWS = 1 << 19
+MOST_RANGES = 64
+MOST_WORKERS = 4
 
 # eventType: 59 push/pop range, 60 start/end range, 70 and 71 the same with an extended payload
 # (34 and 75 are marks and domains, which last no time).
@@ -93,7 +99,9 @@ class Bulk:
             types = ", ".join(map(str, NVTX_RANGES))
             where += f" AND {quoted(table.columns['event'])} IN ({types})"
         expression = self._nvtx_text(table)
-        rows = self._batches(table, ["start", "end", "thread"], extra=expression, where=where)
+        rows = self._batches(
+            table, ["start", "end", "owner", "thread"], extra=expression, where=where
+        )
         parts = []
         for batch in rows:
             count = batch.num_rows
@@ -108,6 +116,7 @@ class Bulk:
                         "name": batch["text"].cast(pa.string()).dictionary_encode(),
                         "side": host,
                         "device": pa.nulls(count, pa.int32()),
+                        "process": batch["owner"],
                         "thread": batch["thread"],
                     }
                 ).cast(trace.schemas()["annotations"])
@@ -141,15 +150,22 @@ class Bulk:
         schema = trace.schemas()[target]
         roles = ["start", "end", *wanted]
         title = {"start": "start_ns", "end": "end_ns", **(renamed or {})}
-        parts = []
-        for batch in self._batches(table, roles):
-            columns = {}
-            for role in roles:
-                column = batch[role]
-                if role in named:
-                    column = self._named(column, role in table.columns)
-                columns[title.get(role, role)] = column
-            parts.append(_narrow(pa.table(columns).select(schema.names), schema, table.name))
+
+        def part(where: str) -> list[pa.Table]:
+            found = []
+            for batch in self._batches(table, roles, where=where):
+                columns = {}
+                for role in roles:
+                    column = batch[role]
+                    if role in named:
+                        column = self._named(column, role in table.columns)
+                    columns[title.get(role, role)] = column
+                found.append(_narrow(pa.table(columns).select(schema.names), schema, table.name))
+            return found
+
+        # SQLite and Arrow work outside of Python's lock: ranges of rows are read side by side.
+        with ThreadPoolExecutor(max_workers=min(MOST_WORKERS, os.cpu_count() or 1)) as pool:
+            parts = [piece for pieces in pool.map(part, _ranges(table)) for piece in pieces]
         if not parts:
             return Columns(trace.empty(target))
         whole = pa.concat_tables(parts)
@@ -213,12 +229,23 @@ _PLACE = ["device", "stream", "process", "correlation"]
 _SHAPE = ["grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"]
 
 
+def _ranges(table: Table) -> list[str]:
+    """Conditions that part a large table by its row ids, in order and without a gap."""
+    last = table.last_row or 0
+    if last <= RANGE_ROWS:
+        return ["1"]
+    step = max(RANGE_ROWS, last // MOST_RANGES + 1)
+    edges = list(range(step, last + 1, step))
+    inner = [f"rowid >= {a} AND rowid < {b}" for a, b in pairwise(edges)]
+    return [f"rowid < {edges[0]}", *inner, f"rowid >= {edges[-1]}"]
+
+
 def _expression(table: Table, role: str) -> str:
     if role not in table.columns:
         return f"CAST(NULL AS INTEGER) AS {quoted(role)}"
     kind = "TEXT" if role in table.text_columns else "INTEGER"
     column = f"CAST({quoted(table.columns[role])} AS {kind})"
-    if role == "process":
+    if role in ("process", "owner"):
         column = PROCESS_OF_GLOBAL_ID.format(column)
     elif role == "thread":
         column = THREAD_OF_GLOBAL_ID.format(column)

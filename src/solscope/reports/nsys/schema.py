@@ -53,6 +53,7 @@ COLUMNS = {
     "text": ("text",),
     "text_id": ("textId",),
     "event": ("eventType",),
+    "owner": ("globalTid", "globalPid"),
     "thread": ("globalTid",),
     **{
         f"{what}_{axis.lower()}": (f"{what}{axis}",) for what in ("grid", "block") for axis in "XYZ"
@@ -70,6 +71,7 @@ class Table:
     columns: dict[str, str]
     all_columns: tuple[str, ...]
     text_columns: frozenset[str] = frozenset()
+    last_row: int | None = None
 
     def need(self, *roles: str) -> None:
         """Raises ReportError where a column is in no known spelling."""
@@ -161,7 +163,22 @@ def _table(database: sqlite3.Connection, name: str) -> Table:
     text = frozenset(
         role for role in NAMING if role in roles and _is_text(database, name, roles[role])
     )
-    return Table(name=name, columns=roles, all_columns=columns, text_columns=text)
+    return Table(
+        name=name,
+        columns=roles,
+        all_columns=columns,
+        text_columns=text,
+        last_row=_last_row(database, name),
+    )
+
+
+def _last_row(database: sqlite3.Connection, table: str) -> int | None:
+    """The largest row id; ``None`` for an empty table and for one without row ids."""
+    try:
+        (last,) = database.execute(f"SELECT MAX(rowid) FROM {quoted(table)}").fetchone()
+    except sqlite3.OperationalError:
+        return None  # a view, or WITHOUT ROWID
+    return last if isinstance(last, int) else None
 
 
 def _is_text(database: sqlite3.Connection, table: str, column: str) -> bool:

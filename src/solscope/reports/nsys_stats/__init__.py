@@ -89,6 +89,14 @@ def _assemble(output: Output, path: str, sha256: str) -> TimelineReport:
         issues=tuple(_issues(output, summaries, path)),
         absences=tuple(_absences(output, sums, path)),
     )
+    note = missing.graph_note(
+        graph_launches=report.graph_launches,
+        graph_rows=0,
+        graph_kernels=0,
+        kernels=kernels.num_rows + len(sums),
+    )
+    if note is not None:
+        report = replace(report, issues=(note, *report.issues))
     return report if kernels.num_rows or sums else _with_missing_kernels(report, output)
 
 

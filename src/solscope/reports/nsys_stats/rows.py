@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -83,14 +84,15 @@ class Cells:
             return None
         if _GROUPED.fullmatch(text):
             text = text.replace(",", "")
-        if not _PLAIN.fullmatch(text):
+        value = float(text) if _PLAIN.fullmatch(text) else math.nan
+        if not math.isfinite(value):
             raise ReportError(
                 f"{text[:40]!r} in column {role} of the table at line {self.table.line} "
                 "is no number",
                 where=self._path,
                 hint="export with `nsys stats --format csv` under LC_ALL=C",
             )
-        return float(text)
+        return value
 
     def integer(self, row: tuple[str, ...], role: str) -> int | None:
         """A whole number."""
@@ -195,10 +197,15 @@ def timeline(cells: Cells, short: Callable[[str], str]) -> tuple[pa.Table, pa.Ta
         else:
             kernels.append(event | _shape(cells, row) | {"name": name, "short_name": short(name)})
     schemas = trace.schemas()
-    return (
-        pa.Table.from_pylist(kernels, schemas["kernels"]),
-        pa.Table.from_pylist(copies, schemas["copies"]),
-    )
+    try:
+        return (
+            pa.Table.from_pylist(kernels, schemas["kernels"]),
+            pa.Table.from_pylist(copies, schemas["copies"]),
+        )
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise ReportError(
+            f"the trace at line {cells.table.line} holds a number out of range"
+        ) from error
 
 
 def device_names(cells: Cells) -> dict[int, str]:

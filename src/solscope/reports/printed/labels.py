@@ -27,7 +27,8 @@ _FIRST_RECENT_VERSION = "2025.2"
 # Seen only on pages where "SM Busy" has its meaning of 2026.1 (checked against the raw page of
 # the same launches).
 _RECENT_LABELS = frozenset({"Local Memory Spilling Requests", "Shared Memory Spilling Requests"})
-_METRIC_NAME = re.compile(r"[A-Za-z][\w.]*__[\w.:]+|[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?:\.[a-z_]+)*")
+# Names of SASS metrics have no double underscore: inst_executed, memory_access_type.
+_METRIC_NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?:\.[a-z_]+)*")
 _LABEL_AND_NAME = re.compile(r".*\(((?:[\w.]+:)?\w+__[\w.]+|[a-z0-9]+(?:_[a-z0-9]+)+)\)")
 
 
@@ -123,21 +124,27 @@ def metric_of(
     file is, which settles labels that changed their meaning; ``capability`` is the GPU's,
     which settles labels of units that only some chips have.
     """
-    if section == COMMAND_LINE_SECTION or "__" in label or _METRIC_NAME.fullmatch(label):
-        both = _LABEL_AND_NAME.fullmatch(label) if label.endswith(")") else None
-        return label if both is None else both.group(1)
     both = _LABEL_AND_NAME.fullmatch(label) if label.endswith(")") else None
     if both is not None:
         return both.group(1)
+    if section == COMMAND_LINE_SECTION or "__" in label:
+        return label
+    meant = _meant(section, item, label)
+    if not meant and _METRIC_NAME.fullmatch(label):
+        return label
+    return _choose(meant, unit, era, capability)
+
+
+def _meant(section: str, item: str, label: str) -> _Candidates:
     known = _sections()[0].get(section)
     if known is None:
-        return None
+        return ()
     meant = known.by_item.get(item, {}).get(label, ())
-    if not meant and not item:
-        # Up to 2022 a header could show a metric by the label of its chart below.
-        charts = {labels[label] for labels in known.by_item.values() if label in labels}
-        meant = charts.pop() if len(charts) == 1 else ()
-    return _choose(meant, unit, era, capability)
+    if meant or item:
+        return meant
+    # Up to 2022 a header could show a metric by the label of its chart below.
+    charts = {labels[label] for labels in known.by_item.values() if label in labels}
+    return charts.pop() if len(charts) == 1 else ()
 
 
 def _choose(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from solscope.model.finding import Issue, Severity
 from solscope.model.report import (
     Device,
     Dim3,
@@ -103,6 +104,24 @@ def nvtx_ranges(column: str, cell: str) -> tuple[NvtxRange, ...]:
             )
         )
     return tuple(ranges)
+
+
+def renamed(launches: Iterable[KernelLaunch]) -> Iterator[Issue]:
+    """An issue where kernels carry the name of the NVTX range around them.
+
+    So ncu prints them with ``--print-nvtx-rename kernel``; what kernel it was is then not known.
+    """
+    count = 0
+    for one in launches:
+        around = [r.name for r in one.details.nvtx() if r.is_push_pop]
+        count += bool(around) and around[-1] == one.name_full
+    if count:
+        yield Issue(
+            code="kernel-renamed",
+            severity=Severity.WARNING,
+            what=f"{count} launches bear the name of their NVTX range instead of their kernel's; "
+            "export without --print-nvtx-rename",
+        )
 
 
 def launch(

@@ -20,6 +20,7 @@ class Notes:
     unknown_labels: dict[str, None] = field(default_factory=dict)
     without_unit: dict[str, None] = field(default_factory=dict)
     differing: dict[str, None] = field(default_factory=dict)
+    rounded: dict[str, None] = field(default_factory=dict)
     stray_lines: int = 0
     short_rows: int = 0
     said: list[str] = field(default_factory=list)
@@ -65,6 +66,12 @@ class Notes:
                 "are printed for one launch with different values; the first was kept where the "
                 "metric is known, and none where only a label is",
             ),
+            (
+                "rounded-to-zero",
+                Severity.INFO,
+                self.rounded,
+                "show a 0 that may be a small number: the page has too few digits for it",
+            ),
             ("not-finite", Severity.WARNING, self.not_finite, "are no finite number"),
             (
                 "not-available",
@@ -85,6 +92,11 @@ class Notes:
             yield _issue(
                 "short-rows", Severity.INFO, f"{self.short_rows} rows end before the last column"
             )
+
+
+def is_rounded_to_zero(text: str) -> bool:
+    """Whether a number was too small for two decimals: a true zero is printed as ``0``."""
+    return text in ("0.00", "0,00", "-0.00", "-0,00")
 
 
 def _issue(code: str, severity: Severity, what: str) -> Issue:

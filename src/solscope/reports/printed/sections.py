@@ -18,7 +18,7 @@ from solscope.model.report import (
 from solscope.model.units import printed_unit
 from solscope.reports.printed.labels import Era, metric_of, section_identifier
 from solscope.reports.printed.launches import Identity, device_of
-from solscope.reports.printed.notes import Notes
+from solscope.reports.printed.notes import Notes, is_rounded_to_zero
 from solscope.reports.printed.number_format import NumberFormat
 from solscope.reports.printed.values import Absent, Instanced, value_of
 
@@ -107,6 +107,8 @@ class PrintedLaunch:
                 notes.unknown_labels[name] = None
             sections.setdefault(row.section, []).append((row.item, row.label, name))
             value = row.value(numbers)
+            if is_rounded_to_zero(row.text):
+                notes.rounded[name] = None
             if isinstance(value, Instanced):
                 instances.setdefault(name, value.instances)
                 value = value.aggregate
