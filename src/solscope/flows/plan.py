@@ -65,6 +65,9 @@ class PlanRequest:
     kernel_time_us: float | None = option("Time of one launch in µs.", default=None)
     memory_gb: float | None = option("Device memory in use, GB.", default=None)
     host_memory_gb: float | None = option("Host memory the sister may use, GB.", default=None)
+    probe_budget_s: float | None = option(
+        "How long the liveness probe lets the target be silent, in s.", default=None
+    )
     tensor_parallel: int | None = option("Ranks of the engine.", default=None, alias="--tp")
     gpu_memory_utilization: float | None = option(
         "Lower the sister's memory fraction to this.", default=None
@@ -149,7 +152,7 @@ def _preflight(request: PlanRequest) -> evidence.Preflighted | None:
     if request.preflight is None:
         return None
     document = _json(request.preflight)
-    return evidence.of_preflight(document, where=str(request.preflight))
+    return evidence.of_preflight(document, where=str(request.preflight), workload=request.target)
 
 
 def _chip(request: PlanRequest, checked: evidence.Preflighted | None) -> metriclists.ChipName:
@@ -197,9 +200,10 @@ def _facts(request: PlanRequest, checked: evidence.Preflighted | None) -> planni
     """The preflight's facts, overlaid with what the user said."""
     facts = planning.Facts() if checked is None else checked.facts
     said: dict[str, Any] = {
-        "target": request.target,
+        "target": facts.target or request.target,
         "resident_bytes": _scaled(request.memory_gb, 1e9),
         "host_free_bytes": _scaled(request.host_memory_gb, 1e9),
+        "probe_budget_s": request.probe_budget_s,
         "tensor_parallel": request.tensor_parallel,
         "kernel_time_s": _scaled(request.kernel_time_us, 1e-6),
     }

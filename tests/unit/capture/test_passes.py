@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tools import make_passes_table
 
 from solscope.capture import metriclists, passes
 from solscope.capture.passes import estimate, library, table
 from solscope.errors import CaptureError, UsageError
 from solscope.model.plan import Level, MetricList, PassMethod
-from tools import make_passes_table
 
 needs_library = pytest.mark.skipif(
     passes.installed() is None, reason="nvidia-cuda-cupti (extra `passes`) is not installed"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
 from bench import passes as bench
-from solscope.capture import passes
 from tests import corpus
+
+from solscope.capture import passes
 
 pytestmark = pytest.mark.corpus
 

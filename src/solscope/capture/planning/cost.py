@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from solscope.capture.planning.question import Question
 from solscope.model.finding import Finding, Severity
-from solscope.model.plan import CostEstimate, CostInput
+from solscope.model.plan import CostEstimate, CostInput, Strategy
 
 ASSUMED_KERNEL_S = 100e-6
 """A typical hot kernel of a decode step lasts 10 to 500 µs."""
@@ -18,6 +18,7 @@ LIST_REPORT_BYTES = 100e3
 SET_REPORT_BYTES = 1e6
 _LARGE_SETS = ("full", "detailed", "source")
 GB = 1e9
+SAID = ("--memory-gb",)
 
 
 def estimate(question: Question) -> CostEstimate:
@@ -57,7 +58,21 @@ def estimate(question: Question) -> CostEstimate:
 
 def _backup_bytes(question: Question) -> float | None:
     """Kernel replay saves all memory that the kernel can write: in a server, all it has."""
-    return question.facts.resident_bytes if question.replay_mode == "kernel" else 0.0
+    if question.replay_mode != "kernel":
+        return 0.0
+    return _resident(question)
+
+
+def _resident(question: Question) -> float | None:
+    """Device memory in use where the capture runs: a harness has not the server's."""
+    said_by_user = question.facts.sources == SAID
+    resident = question.facts.resident_bytes
+    if said_by_user or resident is None:
+        return resident
+    if question.strategy is Strategy.HARNESS:
+        return None
+    lowered, fraction = question.gpu_memory_utilization, question.facts.memory_fraction
+    return resident if not lowered or not fraction else resident * lowered / fraction
 
 
 def _copy_s(question: Question, backup: float) -> float:
@@ -87,12 +102,13 @@ def _inputs(question: Question) -> Iterator[CostInput]:
         unit="µs",
         source="--kernel-time-us" if measured else "assumed",
     )
-    if facts.resident_bytes is not None and question.replay_mode == "kernel":
+    resident = _resident(question)
+    if resident is not None and question.replay_mode == "kernel":
         yield CostInput(
             name="device memory in use",
-            value=facts.resident_bytes / GB,
+            value=resident / GB,
             unit="GB",
-            source=", ".join(facts.sources) or "--memory-gb",
+            source=", ".join(facts.sources or SAID),
         )
         rate, why = _copy_rate(question)
         yield CostInput(name="save and restore rate", value=rate / GB, unit="GB/s", source=why)
@@ -141,7 +157,9 @@ def _memory(question: Question, cost: CostEstimate) -> Iterator[Finding]:
             ),
         )
     fraction = facts.memory_fraction
-    if fraction is not None and fraction >= 0.85 and question.gpu_memory_utilization is None:
+    if question.strategy is Strategy.HARNESS or question.gpu_memory_utilization is not None:
+        return
+    if fraction is not None and fraction >= 0.85:
         yield Finding(
             code="plan-device-memory-full",
             severity=Severity.WARNING,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from solscope.capture.planning.question import Question
 from solscope.errors import UsageError
 from solscope.model.finding import Finding, Severity
-from solscope.model.plan import LaunchFilter, NameBase, Window
+from solscope.model.plan import LaunchFilter, NameBase, Strategy, Window
 
 COLLECTIVE = re.compile(
     r"nccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|multimem|nvshmem|symm_?mem"
@@ -90,6 +90,8 @@ def _window(question: Question) -> Window:
         return question.window
     if question.skip:
         return Window.LAUNCH_SKIP
+    if question.strategy is Strategy.HARNESS:
+        return Window.WHOLE_RUN
     # A program that is no server never calls cudaProfilerStart: its window would stay shut.
     is_server = not question.run or any(_SERVER.search(part) for part in question.run)
     return Window.ENGINE_PROFILER if is_server else Window.WHOLE_RUN
