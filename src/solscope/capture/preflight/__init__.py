@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from solscope.capture.preflight import (
     counters,
+    driver,
     injection,
     memory,
     parallel,
@@ -27,8 +28,9 @@ _Rule = Callable[[WorkloadSnapshot], Iterator[Finding]]
 _RULES: tuple[_Rule, ...] = (
     sharing.findings,
     parallel.findings,
-    counters.findings,
     versions.findings,
+    counters.findings,
+    driver.findings,
     injection.findings,
     security.findings,
     server.findings,

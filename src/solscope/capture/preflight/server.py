@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from solscope.capture.preflight.view import container_name, found, release, setting
+from solscope.capture.preflight.view import container_name, found, inside_text, release, setting
 from solscope.model.cluster import EngineArgs, WorkloadSnapshot
 from solscope.model.finding import Finding, Severity
 
@@ -16,9 +16,9 @@ _ASKED_BY_EXEC = "read /proc/1/cmdline in the live container (--exec)"
 def findings(workload: WorkloadSnapshot) -> Iterator[Finding]:
     """The command and its form, the profiler endpoint, worker start, graphs."""
     server = workload.server
-    if server is not None and re.search(
-        r"ipykernel|jupyter", " ".join((*server.command, *server.args)), re.IGNORECASE
-    ):
+    words = (*server.command, *server.args) if server is not None else ()
+    started = f"{' '.join(words)} {inside_text(workload, 'cmdline') or ''}"
+    if re.search(r"ipykernel|jupyter", started, re.IGNORECASE):
         yield found(
             "notebook-target",
             Severity.BLOCKS,

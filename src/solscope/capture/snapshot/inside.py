@@ -36,7 +36,12 @@ QUESTIONS: Mapping[str, str] = {
     "[^ ]*' /proc/[0-9]*/maps | sort -u | head -40",
     "which": "for t in tar sh python3 ncu nsys curl sha256sum; do command -v $t; done; true",
     "ncu_version": "ncu --version",
+    "ncu_chips": "ncu --list-chips",
+    "smi_apps": "nvidia-smi --query-compute-apps=pid,process_name,used_memory "
+    "--format=csv,noheader",
+    "libraries": "ldconfig -p | grep -oE 'lib(cuda|nvidia-[a-z-]+)\\.so\\.1' | sort -u",
     "arch": "uname -m",
+    "paranoid": "cat /proc/sys/kernel/perf_event_paranoid",
     "memory_max": "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes",
     "yama": "cat /proc/sys/kernel/yama/ptrace_scope",
     "root": "grep -E ' / ' /proc/mounts",
