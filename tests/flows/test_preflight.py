@@ -179,6 +179,34 @@ def test_a_pod_that_has_gone_is_said() -> None:
         live(a_cluster(), "pod/gone")
 
 
+def test_a_pod_that_goes_meanwhile_is_an_unknown_not_a_crash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = a_cluster(outputs={"sh": output(ANSWERS)})
+    listed = cluster.list
+
+    def gone(kind: str, **options: Any) -> tuple[Any, ...]:
+        found = listed(kind, **options)
+        if kind == "pods":
+            cluster.objects = [obj for obj in cluster.objects if obj["kind"] != "Pod"]
+        return found
+
+    monkeypatch.setattr(cluster, "list", gone)
+    outcome = live(cluster, exec=True)
+    assert outcome.exit_code == 0
+    assert "not found" in outcome.text
+
+
+def test_what_the_server_says_of_its_memory_outranks_its_defaults() -> None:
+    made = deployment(container(command=[*SERVE, "--port", "8000"]))
+    proxy = "/api/v1/namespaces/serving/pods/chat-1:8000/proxy/"
+    metrics = b'vllm:cache_config_info{block_size="16",gpu_memory_utilization="0.4"} 1.0'
+    bodies = {f"{proxy}metrics": metrics}
+    cluster = a_cluster(made=made, outputs={"sh": output(ANSWERS)}, bodies=bodies)
+    fact = live(cluster, exec=True).value.snapshot.engine.memory_fraction
+    assert (fact.value, fact.source) == (0.4, "GET /metrics, vllm:cache_config_info")
+
+
 def test_an_unknown_kind_is_said() -> None:
     with pytest.raises(UnknownKind, match="no such kind"):
         live(a_cluster(absent=["lws", "leaderworkerset"]), "lws/x")

@@ -159,7 +159,12 @@ def _with_inside(taken: Any, cluster: Any) -> Any:
     cmdline = inside.text("cmdline")
     if cmdline:
         words = cmdline.replace("\n", "\0").encode()
-        seen = engine.from_process(words, taken.server, version=inside.text("version"))
+        seen = engine.from_process(
+            words,
+            taken.server,
+            version=inside.text("version"),
+            metrics=inside.text("metrics"),
+        )
         if seen.engine is not None:
             taken = replace(taken, engine=seen)
     return taken

@@ -43,13 +43,21 @@ def from_process(
     container: ContainerSnapshot,
     *,
     version: str | None = None,
+    metrics: str | None = None,
     files: Mapping[str, str] | None = None,
 ) -> EngineArgs:
-    """What ``/proc/1/cmdline`` says: words separated by NUL. ``version``: GET /version's body."""
+    """What ``/proc/1/cmdline`` says: words separated by NUL.
+
+    ``version`` and ``metrics``: the bodies of GET /version and /metrics, which know more.
+    """
     words = [word.decode(errors="replace") for word in cmdline.split(b"\0") if word]
     env = {var.name: var.value for var in container.env if var.value is not None}
     command = in_words(words, env)
     args = _build(command, container, "/proc/1/cmdline", files or {}, form="process")
+    share = re.search(r'cache_config_info\{[^}]*gpu_memory_utilization="([\d.]+)"', metrics or "")
+    if share is not None:
+        source = "GET /metrics, vllm:cache_config_info"
+        args = replace(args, memory_fraction=Fact(value=float(share[1]), source=source))
     match = re.search(r'"version"\s*:\s*"v?(\d+\.\d+[^"]*)"', version or "")
     if match is None:
         return args

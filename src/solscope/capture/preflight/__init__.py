@@ -14,6 +14,7 @@ from solscope.capture.preflight import (
     server,
     serving,
     sharing,
+    storage,
     versions,
 )
 from solscope.capture.preflight.answer import decide
@@ -33,6 +34,7 @@ _RULES: tuple[_Rule, ...] = (
     driver.findings,
     injection.findings,
     security.findings,
+    storage.findings,
     server.findings,
     serving.findings,
     memory.findings,

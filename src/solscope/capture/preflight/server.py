@@ -185,8 +185,15 @@ def _process(workload: WorkloadSnapshot) -> Finding:
         if alone
         else "the server's process launches no kernels: EngineCore and the workers do",
         "--target-processes all, always; read the report of the process that has kernels",
-        f"{single.shown} ({single.where})" if single and alone else "vLLM's process tree since 0.8",
+        f"{single.shown} ({single.where})" if single and alone else _tree(workload),
     )
+
+
+def _tree(workload: WorkloadSnapshot) -> str:
+    """The engine's processes as they run, else what is known of the release."""
+    processes = workload.inside.processes if workload.inside else ()
+    titles = [f"{p.name} (pid {p.pid})" for p in processes if p.name.startswith("VLLM::")]
+    return f"running: {', '.join(titles[:6])}" if titles else "vLLM's process tree since 0.8"
 
 
 def _graphs(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding]:
