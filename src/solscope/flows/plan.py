@@ -92,6 +92,11 @@ class PlanRequest:
 
 def run(request: PlanRequest, world: World) -> Outcome:
     """Resolve chip and list, predict passes, decide, and write the plan if told where."""
+    if request.target is not None and "/" not in request.target:
+        raise UsageError(
+            f"{request.target!r} names no workload",
+            hint="write kind/name, and repeat --kernels for each pattern",
+        )
     checked = _preflight(request)
     chip = _chip(request, checked)
     counters = passes.counters_of(chip.name, prefer_table=request.no_library)

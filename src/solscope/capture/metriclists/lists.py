@@ -69,7 +69,7 @@ def for_level(
     """
     names = frozenset(base_names)
     answers, sections, wanted, wants_tensor = _collected(level)
-    metrics = [m for m in [*wanted, *_stand_ins(names)] if base_of(m) in names]
+    metrics = [m for m in [*wanted, *_stand_ins(names)] if base_of(m) in names or is_group(m)]
     if level is Level.FULL:
         metrics = []
     if wants_tensor and dtype is not None:
@@ -122,6 +122,11 @@ def base_of(metric: str) -> str:
     'dram__bytes'
     """
     return metric.partition(".")[0]
+
+
+def is_group(metric: str) -> bool:
+    """Whether the name stands for a group that ncu itself resolves."""
+    return metric.startswith("group:")
 
 
 def _source(base: str) -> str | None:
