@@ -295,7 +295,7 @@ def entrypoint_unknown(target: SisterTarget, args: Sequence[str], image: str) ->
         f"{target.reference} container {target.container}",
         f"no command in Kubernetes: {image} starts the server by its own entrypoint",
         f'give the whole command: --server-command "ENTRYPOINT {shown or "ARGS"}"; '
-        f"`{read}` shows it, or the image's configuration names ENTRYPOINT",
+        f"`{read}` shows it (a live target: --exec), or the image's configuration names ENTRYPOINT",
         f"args: {shown or '(none)'}",
     )
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from solscope.capture.sister import selectors
 from solscope.cluster.port import Cluster, Forbidden, NotFound, UnknownKind
 from solscope.model.cluster import KubernetesObject
+from solscope.model.sister import SisterTarget
 
 KINDS = (
     "services",
@@ -86,6 +88,38 @@ def _listed(
         return (), ()
     except Forbidden as error:
         return (), (f"{kind.split('.', 1)[0]}: {error.right}",)
+
+
+def running_command(
+    cluster: Cluster, target: SisterTarget, objects: Iterable[KubernetesObject]
+) -> tuple[str, ...]:
+    """The command line of the target's server as a running pod has it; empty if none tells.
+
+    A command that Kubernetes holds is the better one and is not asked for.
+    Reads ``/proc/1/cmdline`` by exec. Where the pod's processes share one namespace, the first
+    is not the server, and nothing is returned.
+    """
+    containers = target.template["spec"].get("containers") or ()
+    if any(c.get("name") == target.container and c.get("command") for c in containers):
+        return ()
+    labels = (target.template.get("metadata") or {}).get("labels") or {}
+    for pod in objects:
+        metadata = pod.get("metadata") or {}
+        phase = (pod.get("status") or {}).get("phase")
+        if pod.get("kind") != "Pod" or phase != "Running" or not labels:
+            continue
+        if not selectors.matches(labels, metadata.get("labels") or {}):
+            continue
+        if (pod.get("spec") or {}).get("shareProcessNamespace"):
+            continue
+        command = ("cat", "/proc/1/cmdline")
+        done = cluster.exec(
+            str(metadata["name"]), target.container, command, namespace=target.namespace
+        )
+        if done.exit_code == 0 and not done.failed_to_start:
+            words = done.stdout.decode("utf-8", "replace").split("\0")
+            return tuple(words[:-1] if words and not words[-1] else words)
+    return ()
 
 
 def with_node(cluster: Cluster, found: Surroundings, name: str | None) -> Surroundings:
