@@ -140,7 +140,8 @@ def test_looking_inside_settles_what_the_objects_leave_open() -> None:
 
 
 def test_the_servers_version_is_asked_through_the_api_server() -> None:
-    made = deployment(container(command=[*SERVE, "--port", "8000"], image="own/vllm:latest"))
+    # The port comes from the process: the template does not state it.
+    made = deployment(container(image="own/vllm:latest"))
     path = "/api/v1/namespaces/serving/pods/chat-1:8000/proxy/version"
     cluster = a_cluster(
         made=made, outputs={"sh": output(ANSWERS)}, bodies={path: b'{"version":"0.24.0"}'}

@@ -89,7 +89,9 @@ def _device(workload: WorkloadSnapshot) -> Iterator[Finding]:
         free = int(fields[2]) - int(fields[3])
         evidence.append(f"nvidia-smi: {free} MiB free of {int(fields[2])} MiB")
     elif left is not None:
-        evidence.append(f"about {left / 1e9:.1f} GB of {total_source} left")
+        evidence.append(
+            f"about {left / 1e9:.1f} GB of {(total or 0) / 1e9:.0f} GB left ({total_source})"
+        )
     yield found(
         "device-memory-too-full",
         Severity.WARNING,

@@ -50,7 +50,7 @@ def _command(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding
             "no inference server was recognised in the container's command"
             if engine.form != "entrypoint"
             else "the object holds no command: the image's entrypoint starts the server",
-            _ASKED_BY_EXEC + ", or give the sister the command",
+            _ASKED_BY_EXEC + ", and give it to the sister with --server-command",
             f"image {image}",
         )
     elif engine.form == "entrypoint":
@@ -59,7 +59,7 @@ def _command(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding
             Severity.INFO if engine.engine == "vllm" else Severity.WARNING,
             container_name(workload),
             "the image's entrypoint starts the server; a wrapped command must repeat it",
-            "confirm it: " + _ASKED_BY_EXEC,
+            _ASKED_BY_EXEC + ", and give it to the sister with --server-command",
             f"image {image}",
             *engine.notes,
         )

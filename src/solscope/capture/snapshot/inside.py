@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from solscope.cluster.port import Cluster, ExecResult
 from solscope.cluster.secrecy import is_secret, masked
@@ -55,7 +56,7 @@ QUESTIONS: Mapping[str, str] = {
 
 
 def look_inside(
-    cluster: Cluster, *, pod: str, container: str, namespace: str | None, port: int | None
+    cluster: Cluster, *, pod: str, container: str, namespace: str | None
 ) -> InsideSnapshot:
     """Ask the container everything. What it does not answer is listed with the reason.
 
@@ -69,13 +70,11 @@ def look_inside(
             pod, container, ["sh", "-c", script], namespace=namespace, timeout_s=_TIMEOUT_S
         )
         if result.failed_to_start:
-            inside = _without_shell(cluster, pod, container, namespace, result)
-        else:
-            inside = from_output(result.stdout.decode(errors="replace"), container)
+            return _without_shell(cluster, pod, container, namespace, result)
+        return from_output(result.stdout.decode(errors="replace"), container)
     except ClusterError as error:
         reason = getattr(error, "right", None) or error.what
         return InsideSnapshot(container=container, unread=dict.fromkeys(QUESTIONS, reason))
-    return _with_endpoints(inside, cluster, pod, namespace, port)
 
 
 def from_output(text: str, container: str) -> InsideSnapshot:
@@ -120,10 +119,15 @@ def _reason(stderr: str) -> str:
     return lines[-1][:200] if lines else "it could not be started"
 
 
-def _with_endpoints(
-    inside: InsideSnapshot, cluster: Cluster, pod: str, namespace: str | None, port: int | None
+def ask_server(
+    inside: InsideSnapshot,
+    cluster: Cluster,
+    *,
+    pod: str,
+    namespace: str | None,
+    port: int | None,
 ) -> InsideSnapshot:
-    """``/version`` and ``/metrics`` through the API server's pod proxy."""
+    """Add ``/version`` and ``/metrics``, through the API server's pod proxy."""
     texts, unread = dict(inside.texts), dict(inside.unread)
     space = namespace or cluster.namespace
     for name in ("version", "metrics"):
@@ -135,13 +139,7 @@ def _with_endpoints(
             texts[name] = masked(cluster.raw(path).decode(errors="replace"))
         except ClusterError as error:
             unread[name] = getattr(error, "right", None) or error.what
-    return InsideSnapshot(
-        container=inside.container,
-        texts=texts,
-        env=inside.env,
-        processes=inside.processes,
-        unread=unread,
-    )
+    return replace(inside, texts=texts, unread=unread)
 
 
 def _variables(text: str) -> list[EnvVar]:
