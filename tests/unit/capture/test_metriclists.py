@@ -150,3 +150,11 @@ def test_the_full_level_is_the_section_set() -> None:
     made = a_list(Level.FULL, "GH100")
     assert made.section_set == "full"
     assert made.metrics == ()
+
+
+def test_work_that_a_list_does_not_count_is_said() -> None:
+    assert "--dtype" in a_list(Level.ROOFLINE, "GH100").left_out[0]
+    assert a_list(Level.ROOFLINE, "GH100", "bf16").left_out == ()
+    (left_out,) = a_list(Level.ROOFLINE, "GB110", "fp8").left_out
+    assert "src_fp8_dst_fp16" in left_out
+    assert a_list(Level.TIME, "GH100").left_out == ()

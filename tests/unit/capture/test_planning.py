@@ -99,7 +99,18 @@ def test_a_pattern_that_selects_a_collective_is_left_out(pattern: str) -> None:
     assert a_plan(kernels=(pattern,)).is_refused
 
 
-@pytest.mark.parametrize("pattern", ["fused_moe_kernel", "nvjet_tst_.*_2cta", "fmhaSm100f", "gemm"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "fused_moe_kernel",
+        "nvjet_tst_.*_2cta",
+        "fmhaSm100f",
+        "gemm",
+        "flash_fwd_splitkv_combine_kernel",
+        "reduce_segments",
+        "exact:splitKreduce_kernel",
+    ],
+)
 def test_compute_kernels_stay(pattern: str) -> None:
     assert not filters.selects_collective(pattern)
 

@@ -18,8 +18,8 @@ from solscope.model.plan import LaunchFilter, NameBase, Strategy, Window
 
 COLLECTIVE = re.compile(
     r"nccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|multimem|nvshmem|symm_?mem"
-    r"|deep_?ep|(?:^|[^a-z])(?:dispatch|combine)(?:[^a-z_]|$|_kernel)|intranode|internode"
-    r"|cross_device_reduce|custom_ar|one_?shot|two_?shot|barrier_kernel|send_?recv|p2p",
+    r"|deep_?ep|(?:^|::|ep_|moe_|low_latency_)(?:dispatch|combine)(?:$|[^a-z])"
+    r"|intranode|internode|lamport|cross_device_reduce|custom_ar|one_?shot|two_?shot|barrier_kernel|send_?recv|p2p",
     re.IGNORECASE,
 )
 """Names of kernels that wait for other ranks, in the libraries that serving engines use."""
