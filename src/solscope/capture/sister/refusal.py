@@ -241,7 +241,7 @@ def of_command(
             where,
             "the server is started inside a script in a way that cannot be read safely",
             'give the whole command: --server-command "vllm serve MODEL ..."',
-            secrecy.masked(words)[:200],
+            secrecy.shown(words)[:200],
         )
         return
     if command.script is not None:
@@ -288,7 +288,7 @@ def of_secrets(target: SisterTarget, objects: Sequence[KubernetesObject]) -> Ite
 def entrypoint_unknown(target: SisterTarget, args: Sequence[str], image: str) -> Finding:
     """The refusal for a container whose command only its image knows."""
     namespace = f"-n {target.namespace} " if target.namespace else ""
-    shown = secrecy.masked(args)
+    shown = secrecy.shown(args)
     read = f"kubectl {namespace}exec POD -c {target.container} -- cat /proc/1/cmdline"
     return block(
         "sister-entrypoint-unknown",
