@@ -79,24 +79,42 @@ def test_a_host_bound_decode_refuses_but_prefill_work_goes_on() -> None:
     assert not a_plan(facts={"budget_verdict": "kernel-bound"}).is_refused
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "nccl.*",
-        "ncclDevKernel_AllReduce",
-        "multimem_all_reduce",
-        "cross_device_reduce",
-        "deep_ep::internode_ll::dispatch",
-        ".*",
-        "Kernel",
-    ],
+COLLECTIVES = (
+    "nccl.*",
+    "ncclDevKernel_AllReduce",
+    "multimem_all_reduce",
+    "cross_device_reduce",
+    "deep_ep::internode_ll::dispatch",
 )
-def test_a_pattern_that_selects_a_collective_is_left_out(pattern: str) -> None:
-    plan = a_plan(kernels=(pattern, "flash_fwd_splitkv_kernel"))
+WIDE = (".*", "Kernel", "reduce")
+
+
+@pytest.mark.parametrize("pattern", COLLECTIVES)
+@pytest.mark.parametrize("ranks", [None, 8])
+def test_a_pattern_that_names_a_collective_is_left_out(pattern: str, ranks: int | None) -> None:
+    facts = {"tensor_parallel": ranks}
+    plan = a_plan(kernels=(pattern, "flash_fwd_splitkv_kernel"), facts=facts)
     assert plan.launches.patterns == ("flash_fwd_splitkv_kernel",)
     assert "plan-collective-kernel" in codes(plan)
     assert not plan.is_refused
-    assert a_plan(kernels=(pattern,)).is_refused
+    assert a_plan(kernels=(pattern,), facts=facts).is_refused
+
+
+@pytest.mark.parametrize("pattern", WIDE)
+def test_a_wide_pattern_is_refused_where_there_are_ranks_and_named_where_unknown(
+    pattern: str,
+) -> None:
+    assert a_plan(kernels=(pattern,), facts={"tensor_parallel": 8}).is_refused
+    unknown = a_plan(kernels=(pattern,))
+    assert "plan-pattern-wide" in codes(unknown)
+    assert not unknown.is_refused
+
+
+@pytest.mark.parametrize("pattern", [*COLLECTIVES, *WIDE])
+def test_a_single_rank_has_no_peers_to_wait_for(pattern: str) -> None:
+    plan = a_plan(kernels=(pattern,), facts={"tensor_parallel": 1})
+    assert plan.launches.patterns == (pattern,)
+    assert not plan.is_refused
 
 
 @pytest.mark.parametrize(

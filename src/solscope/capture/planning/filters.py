@@ -19,7 +19,8 @@ from solscope.model.plan import LaunchFilter, NameBase, Strategy, Window
 COLLECTIVE = re.compile(
     r"nccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|multimem|nvshmem|symm_?mem"
     r"|deep_?ep|(?:^|::|ep_|moe_|low_latency_)(?:dispatch|combine)(?:$|[^a-z])"
-    r"|intranode|internode|lamport|cross_device_reduce|custom_ar|one_?shot|two_?shot|barrier_kernel|send_?recv|p2p",
+    r"|intranode|internode|lamport|cross_device_reduce|custom_ar|one_?shot|two_?shot"
+    r"|barrier_kernel|send_?recv|p2p",
     re.IGNORECASE,
 )
 """Names of kernels that wait for other ranks, in the libraries that serving engines use."""
@@ -63,9 +64,12 @@ def choose(question: Question) -> Chosen:
     findings: list[Finding] = []
     patterns = [_checked(pattern) for pattern in question.kernels]
     kept = patterns
-    if question.replay_mode in ("kernel", "application"):
-        kept = [p for p in patterns if not selects_collective(p)]
+    ranks = question.facts.tensor_parallel
+    if question.replay_mode in ("kernel", "application") and ranks != 1:
+        refuses = selects_collective if ranks is not None else names_collective
+        kept = [p for p in patterns if not refuses(p)]
         findings += _left_out([p for p in patterns if p not in kept], kept)
+        findings += _wide([p for p in kept if selects_collective(p)])
     findings += _unfiltered(question, patterns)
     findings += _autotuning(question, kept)
     kernel, base = kernel_name(kept)
@@ -114,14 +118,16 @@ def _checked(pattern: str) -> str:
     return text
 
 
+def names_collective(pattern: str) -> bool:
+    """Whether a pattern is the name of a kernel that waits for other ranks."""
+    return COLLECTIVE.search(pattern.removeprefix("exact:")) is not None
+
+
 def selects_collective(pattern: str) -> bool:
-    """Whether a pattern names, or would match, a kernel that waits for other ranks."""
-    name = pattern.removeprefix("exact:")
-    if COLLECTIVE.search(name):
-        return True
-    if pattern.startswith("exact:"):
-        return False
-    return any(re.search(name, sample) for sample in _SAMPLES)
+    """Whether a pattern names, or is wide enough to match, such a kernel."""
+    if names_collective(pattern) or pattern.startswith("exact:"):
+        return names_collective(pattern)
+    return any(re.search(pattern, sample) for sample in _SAMPLES)
 
 
 def kernel_name(patterns: Sequence[str]) -> tuple[str | None, NameBase]:
@@ -184,6 +190,17 @@ def _left_out(dropped: Sequence[str], kept: Sequence[str]) -> Iterator[Finding]:
             "nsys, or profile one rank alone with `solscope harness`"
         ),
     )
+
+
+def _wide(patterns: Sequence[str]) -> Iterator[Finding]:
+    if patterns:
+        yield Finding(
+            code="plan-pattern-wide",
+            severity=Severity.WARNING,
+            where="--kernels",
+            fact=f"{', '.join(patterns)} would match collectives too, which never end under replay",
+            remedy="narrow it (^name, exact:NAME), or say --tensor-parallel 1 where there are none",
+        )
 
 
 def _unfiltered(question: Question, patterns: Sequence[str]) -> Iterator[Finding]:
