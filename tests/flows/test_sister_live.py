@@ -41,6 +41,7 @@ class StubCluster:
         self.forbidden, self.unknown = set(forbidden), set(unknown)
         self.refuse = dict(refuse or {})
         self.cmdline = b""
+        self.version = b'{"major": "1", "minor": "36"}'
         self.calls: list[tuple[str, str]] = []
         self._uids = (f"uid-{number}" for number in itertools.count(1))
 
@@ -66,6 +67,10 @@ class StubCluster:
         if error is not None:
             raise error
         return {**obj, "metadata": {**obj["metadata"], "uid": next(self._uids)}}
+
+    def raw(self, path: str) -> bytes:
+        assert path == "/version"
+        return self.version
 
     def exec(self, pod: str, container: str, command: Any, **_: Any) -> ExecResult:
         self.calls.append(("exec", pod))
@@ -245,3 +250,23 @@ def test_a_command_that_only_the_image_knows_is_read_in_the_running_container(
 def test_looking_inside_needs_a_live_target(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--exec needs a live target"):
         run(tmp_path, StubCluster([]), file=tmp_path / "x.yaml", exec=True)
+
+
+@pytest.mark.parametrize(
+    ("version", "tools", "refused"),
+    [
+        (b'{"major": "1", "minor": "28+"}', "init-container", ["sister-no-native-sidecar"]),
+        (b'{"major": "1", "minor": "29"}', "init-container", []),
+        (b'{"major": "1", "minor": "34+"}', "image-volume", ["sister-no-image-volume"]),
+        (b'{"major": "1", "minor": "35"}', "image-volume", []),
+        (b"no version", "image-volume", []),
+    ],
+)
+def test_a_cluster_too_old_for_the_sister_is_told_from_its_version(
+    tmp_path: Path, version: bytes, tools: str, refused: list[str]
+) -> None:
+    cluster = StubCluster([a_deployment()])
+    cluster.version = version
+    outcome = run(tmp_path, cluster, tools=tools, ncu="/opt/ncu")
+    assert isinstance(outcome.value, Sister)
+    assert [item.code for item in outcome.value.findings if item.blocks] == refused

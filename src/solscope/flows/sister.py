@@ -115,6 +115,7 @@ def run(request: SisterRequest, world: World) -> Outcome:
         options=options,
         plan_digest=digest,
         unread=seen.unread,
+        server_version=seen.version,
     )
     if cluster is not None and request.apply and not sister.is_refused:
         sister = creation.rehearse(cluster, sister)

@@ -45,13 +45,17 @@ def build(
     options: SisterOptions,
     plan_digest: str,
     unread: Iterable[str] = (),
+    server_version: tuple[int, int] | None = None,
 ) -> Sister:
     """The sister of ``target``, or its refusal with every reason.
 
     ``objects`` is all that was seen in the folder or the namespace: what is matched against the
     sister's labels. ``unread`` names what could not be seen. ``plan_digest`` identifies the plan.
+    ``server_version`` is Kubernetes' major and minor, where a cluster was asked.
     """
-    return _Assembly(target, plan, objects, options, plan_digest).sister(tuple(unread))
+    assembly = _Assembly(target, plan, objects, options, plan_digest)
+    assembly.findings += refusal.of_version(server_version, options)
+    return assembly.sister(tuple(unread))
 
 
 class _Assembly:

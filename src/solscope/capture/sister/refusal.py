@@ -14,7 +14,7 @@ from solscope.capture.sister.target import CONTROLLER_KINDS, GROUP_OWNERS, accel
 from solscope.model.cluster import KubernetesObject
 from solscope.model.finding import Finding, Severity
 from solscope.model.plan import CapturePlan, Strategy, Window
-from solscope.model.sister import SisterOptions, SisterTarget
+from solscope.model.sister import SisterOptions, SisterTarget, ToolsSource
 
 _VENDORS: Mapping[str, str] = {
     "amd.com/": "AMD",
@@ -26,6 +26,7 @@ _VENDORS: Mapping[str, str] = {
 }
 _SHARED = re.compile(r"nvidia\.com/(?:mig-|gpu\.shared|gpu-slice)")
 _OFFICIAL_VLLM = re.compile(r"(?:^|/)vllm-openai:v?(\d+)\.(\d+)(?:\.(\d+))?")
+NATIVE_SIDECARS_SINCE, IMAGE_VOLUMES_SINCE = (1, 29), (1, 35)
 CUDA_PROFILER_SINCE = (0, 12)
 """The vLLM release whose ``/start_profile`` can call ``cudaProfilerStart``."""
 
@@ -65,6 +66,27 @@ def of_plan(plan: CapturePlan, options: SisterOptions) -> Iterator[Finding]:
             "plan",
             "the plan replays one operation alone, and no script says which",
             "give the script with --harness FILE.py",
+        )
+
+
+def of_version(version: tuple[int, int] | None, options: SisterOptions) -> Iterator[Finding]:
+    """What the cluster's release cannot do. Nothing is said where it is not known."""
+    if version is None:
+        return
+    shown = f"Kubernetes {version[0]}.{version[1]}"
+    if version < NATIVE_SIDECARS_SINCE:
+        yield block(
+            "sister-no-native-sidecar",
+            shown,
+            "without native sidecars (1.29) the sister's results container would block its start",
+            "use a cluster of 1.29 or newer",
+        )
+    if options.tools is ToolsSource.IMAGE_VOLUME and version < IMAGE_VOLUMES_SINCE:
+        yield block(
+            "sister-no-image-volume",
+            shown,
+            "image volumes are on by default since 1.35 only",
+            "leave --tools at init-container",
         )
 
 

@@ -56,6 +56,7 @@ def places(node: Any, path: str = "") -> Iterator[str]:
     elif isinstance(node, list | tuple):
         for index, value in enumerate(node):
             yield from places(value, f"{path}[{index}]")
-    elif isinstance(node, str):
-        if is_secret("", node) or (_COMMAND.search(path) and masked(node) != node):
-            yield path
+    elif isinstance(node, str) and (
+        is_secret("", node) or (_COMMAND.search(path) and masked(node) != node)
+    ):
+        yield path

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solscope.capture.sister import selectors
 from solscope.cluster.port import Cluster, Forbidden, NotFound, UnknownKind
@@ -42,10 +44,14 @@ _AT_ONCE = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What was read, and what could not be: ``kind: the missing right``."""
+    """What was read, and what could not be: ``kind: the missing right``.
+
+    ``version`` is the server's, major and minor; ``None`` where it was not asked or not told.
+    """
 
     objects: tuple[KubernetesObject, ...]
     unread: tuple[str, ...]
+    version: tuple[int, int] | None = None
 
 
 def read(
@@ -76,7 +82,20 @@ def read(
             unread.append(f"{kind.split('.', 1)[0]} of other namespaces: {error.right}")
             continue
         objects.extend(item for item in others if _namespace(item) != namespace)
-    return Surroundings(objects=tuple(objects), unread=tuple(dict.fromkeys(unread)))
+    return Surroundings(
+        objects=tuple(objects),
+        unread=tuple(dict.fromkeys(unread)),
+        version=_version(cluster),
+    )
+
+
+def _version(cluster: Cluster) -> tuple[int, int] | None:
+    """The server's version; providers write minors such as ``31+``."""
+    try:
+        found = json.loads(cluster.raw("/version"))
+        return int(found["major"]), int(re.sub(r"\D.*", "", found["minor"]))
+    except (Forbidden, NotFound, ValueError, KeyError, TypeError):
+        return None
 
 
 def _listed(
@@ -130,10 +149,10 @@ def with_node(cluster: Cluster, found: Surroundings, name: str | None) -> Surrou
         node = cluster.get("nodes", name)
     except Forbidden as error:
         unread = (*found.unread, f"nodes: {error.right}")
-        return Surroundings(objects=found.objects, unread=unread)
+        return replace(found, unread=unread)
     except NotFound:
         return found
-    return Surroundings(objects=(*found.objects, node), unread=found.unread)
+    return replace(found, objects=(*found.objects, node))
 
 
 def distinct(objects: Iterable[KubernetesObject], namespace: str) -> tuple[KubernetesObject, ...]:
