@@ -83,6 +83,13 @@ def test_a_small_share_is_refused_with_exit_one(capsys: pytest.CaptureFixture[st
         (("--chip", "H200", "--set", "full", "--metrics", "a.sum"), "together"),
         (("--chip", "H200", "--preflight", "missing.json"), "missing.json"),
         (("--chip", "H200", "--level", "roof"), "level"),
+        (("vllm", "--chip", "H200"), "names no workload"),
+        (("--chip", "H200", "--run", "vllm 'serve"), "no shell command"),
+        (("--chip", "H200", "--memory-gb", "-3"), "no positive number"),
+        (("--chip", "H200", "--kernel-time-us", "nan"), "no positive number"),
+        (("--chip", "H200", "--gpu-memory-utilization", "90"), "no fraction"),
+        (("--chip", "H200", "--kernels", "a("), "not a regular expression"),
+        (("--chip", "H200", "--metrics", "regex:^nothing__"), "no metric of this chip"),
     ],
 )
 def test_a_wrong_request_is_exit_two_with_the_next_step(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import tempfile
@@ -18,6 +19,15 @@ from solscope.flows.world import Outcome, World
 from solscope.model.plan import Level, MetricList, PassEstimate, Strategy, Window
 from solscope.render import plan as page
 
+_POSITIVE = (
+    "kernel_time_us",
+    "memory_gb",
+    "host_memory_gb",
+    "probe_budget_s",
+    "max_time_s",
+    "tensor_parallel",
+    "gpu_memory_utilization",
+)
 Counters = passes.LibraryCounters | passes.TableCounters
 
 
@@ -92,11 +102,7 @@ class PlanRequest:
 
 def run(request: PlanRequest, world: World) -> Outcome:
     """Resolve chip and list, predict passes, decide, and write the plan if told where."""
-    if request.target is not None and "/" not in request.target:
-        raise UsageError(
-            f"{request.target!r} names no workload",
-            hint="write kind/name, and repeat --kernels for each pattern",
-        )
+    _check(request)
     checked = _preflight(request)
     chip = _chip(request, checked)
     counters = passes.counters_of(chip.name, prefer_table=request.no_library)
@@ -123,7 +129,7 @@ def run(request: PlanRequest, world: World) -> Outcome:
         clock_control=request.clock_control,
         graph_profiling=request.graph_profiling,
         ncu_version=request.ncu_version,
-        run=tuple(shlex.split(request.run)) if request.run else (),
+        run=_words(request.run),
         window=None if request.window is None else Window(request.window),
         strategy=_strategy(request, checked),
         strategy_reason=None if checked is None or request.strategy else checked.reason,
@@ -143,6 +149,31 @@ def run(request: PlanRequest, world: World) -> Outcome:
         exit_code=1 if plan.is_refused or wanted.unknown else 0,
         files=() if request.output is None else (str(request.output),),
     )
+
+
+def _check(request: PlanRequest) -> None:
+    """Refuse what no plan can mean."""
+    if request.target is not None and "/" not in request.target:
+        raise UsageError(
+            f"{request.target!r} names no workload",
+            hint="write kind/name, and repeat --kernels for each pattern",
+        )
+    for name in _POSITIVE:
+        value = getattr(request, name)
+        if value is not None and not 0 < value < math.inf:
+            option_name = "--" + name.replace("_", "-")
+            raise UsageError(f"{value:g} is no positive number", where=option_name)
+    fraction = request.gpu_memory_utilization
+    if fraction is not None and fraction > 1:
+        raise UsageError(f"{fraction:g} is no fraction", where="--gpu-memory-utilization")
+
+
+def _words(line: str | None) -> tuple[str, ...]:
+    """A command line's words. Raises UsageError for an open quote."""
+    try:
+        return tuple(shlex.split(line or ""))
+    except ValueError as error:
+        raise UsageError(f"no shell command: {error}", where="--run") from error
 
 
 def _full(

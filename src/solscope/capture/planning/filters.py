@@ -72,6 +72,7 @@ def choose(question: Question) -> Chosen:
         findings += _wide([p for p in kept if selects_collective(p)])
     findings += _unfiltered(question, patterns)
     findings += _autotuning(question, kept)
+    findings += _shared_count(question, kept)
     kernel, base = kernel_name(kept)
     return Chosen(
         filter=LaunchFilter(
@@ -190,6 +191,20 @@ def _left_out(dropped: Sequence[str], kept: Sequence[str]) -> Iterator[Finding]:
             "nsys, or profile one rank alone with `solscope harness`"
         ),
     )
+
+
+def _shared_count(question: Question, patterns: Sequence[str]) -> Iterator[Finding]:
+    if len(patterns) > 1:
+        yield Finding(
+            code="plan-count-is-shared",
+            severity=Severity.INFO,
+            where="--launches",
+            fact=(
+                f"{question.launches} launches are counted over all {len(patterns)} patterns: "
+                "the most frequent kernel may take them all"
+            ),
+            remedy="one capture for each kernel, or more --launches",
+        )
 
 
 def _wide(patterns: Sequence[str]) -> Iterator[Finding]:
