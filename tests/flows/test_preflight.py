@@ -29,7 +29,9 @@ from solscope.flows.world import Outcome, World
 
 WORLD = World(now=lambda: NOW)
 ANSWERS = {
-    "cmdline": "/usr/bin/python3\n/usr/local/bin/vllm\nserve\norg/model-8b\n--port\n8000",
+    "cmdline": "\x1e".join(
+        ["/usr/bin/python3", "/usr/local/bin/vllm", *SERVE[1:], "--port", "8000", ""]
+    ),
     "environ": "CUDA_VERSION=13.0.1\nCUDA_INJECTION64_PATH=/z/libzymtrace.so",
     "params": "RmProfilingAdminOnly: 0",
     "devices": "/dev/nvidia0\n/dev/nvidiactl",
@@ -157,6 +159,13 @@ def test_an_image_without_a_shell_still_tells_its_command_line() -> None:
     assert outcome.value.snapshot.engine.model == "org/other"
 
 
+def test_a_script_of_several_lines_as_first_process_stays_one_word() -> None:
+    words = ["sh", "-c", "sleep 1\nvllm serve org/third \\\n --max-num-seqs 3", ""]
+    texts = {**ANSWERS, "cmdline": "\x1e".join(words)}
+    engine = live(a_cluster(outputs={"sh": output(texts)}), exec=True).value.snapshot.engine
+    assert (engine.model, engine.max_num_seqs) == ("org/third", 3)
+
+
 def test_a_refused_exec_is_an_unknown_with_its_right() -> None:
     outcome = live(a_cluster(denied=["create pods/exec"]), exec=True)
     assert outcome.exit_code == 0
@@ -167,7 +176,7 @@ def test_a_secret_inside_the_container_is_never_shown() -> None:
     texts = {
         **ANSWERS,
         "environ": "VLLM_API_KEY=verysecret\nCUDA_VERSION=13.0",
-        "cmdline": "vllm\nserve\nm\n--api-key\nverysecret",
+        "cmdline": "\x1e".join(["vllm", "serve", "m", "--api-key", "verysecret"]),
     }
     for form in ("table", "json"):
         outcome = live(a_cluster(outputs={"sh": output(texts)}), exec=True, format=form)

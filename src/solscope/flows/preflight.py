@@ -158,13 +158,13 @@ def _with_inside(taken: Any, cluster: Any) -> Any:
 
 def _running_engine(taken: Any, inside: Any) -> Any:
     """The server's arguments as the process has them; None where it cannot be told."""
-    from solscope.capture import engine
+    from solscope.capture import engine, snapshot
 
     cmdline = inside.text("cmdline")
     if not cmdline:
         return None
     seen = engine.from_process(
-        cmdline.replace("\n", "\0").encode(),
+        cmdline.replace(snapshot.WORD_END, "\0").encode(),
         taken.server,
         environment=inside.env,
         version=inside.text("version"),

@@ -17,10 +17,13 @@ from solscope.model.cluster import EnvVar, InsideSnapshot, ProcessSnapshot
 
 _MARK = "@@solscope:"
 _TIMEOUT_S = 60.0
+WORD_END = "\x1e"
+"""Ends each word of the answer ``cmdline``."""
 
 # Name of the answer to the shell line that gives it. Each is bounded and harmless.
 QUESTIONS: Mapping[str, str] = {
-    "cmdline": "tr '\\0' '\\n' </proc/1/cmdline",
+    # A word of a command line may hold new lines; a record separator it hardly does.
+    "cmdline": "tr '\\0' '\\036' </proc/1/cmdline",
     "environ": "tr '\\0' '\\n' </proc/1/environ | grep -aE "
     "'^(CUDA|NVIDIA|NV_|NVTX|LD_|VLLM_|SGLANG_|KINETO|TMPDIR|HOME|PATH|NCCL_|DCGM|OTEL_|PYTORCH_)'",
     "params": "cat /proc/driver/nvidia/params",
@@ -109,7 +112,7 @@ def _without_shell(
     result = cluster.exec(pod, container, ["cat", "/proc/1/cmdline"], namespace=namespace)
     texts = {"no_shell": reason}
     if result.exit_code == 0:
-        texts["cmdline"] = result.stdout.decode(errors="replace").replace("\0", "\n")
+        texts["cmdline"] = result.stdout.decode(errors="replace").replace("\0", WORD_END)
     unread = {q: f"the container has no shell ({reason})" for q in QUESTIONS if q not in texts}
     return InsideSnapshot(container=container, texts=texts, unread=unread)
 
