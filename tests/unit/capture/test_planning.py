@@ -77,6 +77,9 @@ def test_a_host_bound_decode_refuses_but_prefill_work_goes_on() -> None:
     assert a_plan(facts=facts).is_refused
     assert not a_plan(facts=facts, is_decode=False).is_refused
     assert not a_plan(facts={"budget_verdict": "kernel-bound"}).is_refused
+    elsewhere = a_plan(facts={"budget_verdict": "comm-bound"})
+    assert "plan-bound-elsewhere" in codes(elsewhere)
+    assert not elsewhere.is_refused
 
 
 COLLECTIVES = (
@@ -422,7 +425,9 @@ def test_odd_preflights_are_named_or_empty_never_a_crash(document: Any) -> None:
 
 
 def test_a_budget_is_read_wherever_its_verdict_stands() -> None:
-    nested = {"schema": "x", "steps": [{"verdict": "Host_Bound"}]}
-    assert evidence.verdict_of_budget(nested, where="b.json") == "host-bound"
+    one = {"schema": "x", "devices": [{"verdict": "host-bound"}]}
+    assert evidence.verdict_of_budget(one, where="b.json") == "host-bound"
+    two = {"devices": [{"verdict": "host-bound"}, {"verdict": "kernel-bound"}]}
+    assert evidence.verdict_of_budget(two, where="b.json") == "mixed"
     with pytest.raises(UsageError, match="no budget verdict"):
         evidence.verdict_of_budget({"kernels": [{"bound": "dram"}]}, where="b.json")

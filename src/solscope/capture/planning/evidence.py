@@ -12,6 +12,11 @@ from solscope.model.finding import Finding, Severity
 from solscope.model.plan import Strategy
 
 
+BUDGET_VERDICTS = frozenset(
+    {"host-bound", "kernel-bound", "comm-bound", "copy-bound", "mixed", "undetermined"}
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preflighted:
     """What a preflight file says that bears on a plan."""
@@ -114,14 +119,14 @@ def _findings(answer: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def verdict_of_budget(document: Any, *, where: str) -> str:
-    """The verdict of a decode-step budget: ``host-bound``, ``kernel-bound``, ``comm-bound``.
+    """The verdict of a decode-step budget, ``mixed`` where its devices disagree.
 
     Raises UsageError where the file holds none.
     """
-    for verdict in _verdicts(document):
-        word = verdict.strip().lower().replace("_", "-").replace(" ", "-")
-        if word.endswith("-bound"):
-            return word
+    words = [v.strip().lower().replace("_", "-").replace(" ", "-") for v in _verdicts(document)]
+    found = [word for word in words if word in BUDGET_VERDICTS]
+    if found:
+        return found[0] if len(set(found)) == 1 else "mixed"
     raise UsageError(
         "no budget verdict in this file",
         where=where,
@@ -130,12 +135,10 @@ def verdict_of_budget(document: Any, *, where: str) -> str:
 
 
 def _verdicts(node: Any) -> Iterator[str]:
-    """Every text under a key called ``verdict`` or ``bound``, outermost first."""
+    """Every text under a key called ``verdict``, outermost first."""
     if isinstance(node, Mapping):
-        for key in ("verdict", "bound"):
-            value = node.get(key)
-            if isinstance(value, str):
-                yield value
+        if isinstance(node.get("verdict"), str):
+            yield node["verdict"]
         for value in node.values():
             yield from _verdicts(value)
     elif isinstance(node, list):
