@@ -11,7 +11,6 @@ from solscope.errors import UsageError
 from solscope.model.finding import Finding, Severity
 from solscope.model.plan import Strategy
 
-
 BUDGET_VERDICTS = frozenset(
     {"host-bound", "kernel-bound", "comm-bound", "copy-bound", "mixed", "undetermined"}
 )
