@@ -1,9 +1,9 @@
 """From scheduled counter passes to the passes that ncu will really make.
 
-What ncu adds to the scheduled counters, read off public reports (41 small lists, 34 large ones,
+What ncu adds to the scheduled counters, read off public reports (32 small lists, 42 large ones,
 ncu 2020.2 to 2026.2): one pass on top of every list; two for source counters (warp sampling and
-per-instruction counts); one for each group of PM sampling. The host library's schedule is the
-same in its releases 12.4 to 13.5 for these lists.
+per-instruction counts); one for each group of PM sampling. The host library's schedule hardly
+differs between its releases 12.4 and 13.5. See docs/explanation/passes.md.
 """
 
 from __future__ import annotations
