@@ -135,6 +135,7 @@ def conclude(
     main = tuple(c for c in causes if c.role in (Role.CAUSE, Role.SUSPECT, Role.ADVICE))
     harmless = tuple(c for c in causes if c.role is Role.HARMLESS)
     well = tuple(c for c in causes if c.role is Role.WELL)
+    grounds = {fact.code for cause in main for fact in cause.evidence}
     outcome, code, summary, checks = _answer(main, well, harmless, facts)
     return Diagnosis(
         outcome=outcome,
@@ -146,7 +147,7 @@ def conclude(
         consequences=tuple(
             (t.means, facts.counts[t.id])
             for t in knowledge.templates.values()
-            if t.is_consequence and t.id in facts.counts
+            if t.is_consequence and t.id in facts.counts and t.id not in grounds
         ),
         unknown=tuple(facts.unknown),
         read=tuple(read),
