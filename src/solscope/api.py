@@ -16,9 +16,13 @@ from solscope.model.report import Report
 from solscope.model.verdict import Analysis
 
 
-def read(path: str) -> Report:
-    """The report in a file; content decides what it is. Raises ReportError, UsageError."""
-    (report,) = read_flow.read_all([path], World())
+def read(path: str, *, locale: str | None = None) -> Report:
+    """The report in a file; content decides what it is.
+
+    ``locale`` is that of the machine that printed a CSV or text, where its numbers do not tell.
+    Raises ReportError, UsageError.
+    """
+    (report,) = read_flow.read_all([path], World(), locale=locale)
     return report
 
 

@@ -8,6 +8,10 @@ from solscope.model.kernel import DtypePattern, FamilyPattern, KernelIdentity
 
 UNKNOWN = "unknown"
 
+HEAD = 240
+"""Characters of a demangled name that are looked at. Deeper template arguments name parts of a
+kernel, not the kernel, and CUTLASS names run to thousands of characters."""
+
 
 def classify(
     name: str,
@@ -20,11 +24,12 @@ def classify(
     The function name is tried before the demangled one, whose template arguments may name
     other kernels.
     """
+    head = name_full[:HEAD]
     dtype = next((d.dtype for d in dtypes if d.match.search(name)), None) or next(
-        (d.dtype for d in dtypes if d.match.search(name_full)), None
+        (d.dtype for d in dtypes if d.match.search(head)), None
     )
     for pattern in patterns:
-        if pattern.match.search(name) or pattern.match.search(name_full):
+        if pattern.match.search(name) or pattern.match.search(head):
             return KernelIdentity(
                 family=pattern.family,
                 category=pattern.category,

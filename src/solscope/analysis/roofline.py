@@ -92,7 +92,7 @@ def is_l2_resident(totals: KernelTotals) -> bool:
 def _rate(pair: tuple[float, float] | None) -> float | None:
     if pair is None or pair[1] <= 0:
         return None
-    return pair[0] / (pair[1] * 1e-9)
+    return pair[0] / pair[1] * 1e9
 
 
 def _intensity(totals: KernelTotals, is_resident: bool, absences: list[Absence]) -> float | None:
@@ -138,10 +138,9 @@ def _work_rates(totals: KernelTotals) -> Iterator[tuple[str, float]]:
     for precision in SCALAR:
         work = getattr(totals.flop, precision)
         if work:
-            yield precision, work / (time_ns * 1e-9)
+            yield precision, work / time_ns * 1e9
     for label, work in (totals.flop.tensor or {}).items():
-        if work:
-            yield f"tensor:{label}", work / (time_ns * 1e-9)
+        yield f"tensor:{label}", work / time_ns * 1e9
 
 
 def _profiled(totals: KernelTotals, chip: Chip | None) -> Iterator[Standing]:
@@ -203,7 +202,7 @@ def _l2_standing(totals: KernelTotals) -> Standing | None:
     if totals.l2_pct is None or totals.l2_bytes is None or not totals.duration_ns:
         return None
     value = totals.l2_pct / 100
-    achieved = totals.l2_bytes / (totals.duration_ns * 1e-9)
+    achieved = totals.l2_bytes / totals.duration_ns * 1e9
     if value <= 0:
         return None
     return Standing(

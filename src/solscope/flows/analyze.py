@@ -27,9 +27,9 @@ Format = Literal["table", "json", "csv", "markdown"]
 class AnalyzeRequest:
     """Say what binds each kernel and how far it stands from the speed of light.
 
-    Reads .ncu-rep, .ncu-repz and .nsight-cuprof-report files (also gzipped), needs no NVIDIA
-    software and no GPU. Two percentages are always kept apart: against the ceiling at the
-    clock of the profile, and against the data sheet.
+    Reads .ncu-rep, .ncu-repz and .nsight-cuprof-report files, and ncu's CSV and text (also
+    gzipped); needs no NVIDIA software and no GPU. Two percentages are always kept apart: against
+    the ceiling at the clock of the profile, and against the data sheet.
     """
 
     paths: tuple[str, ...] = option("Report files or folders.", positional=True)
@@ -44,6 +44,10 @@ class AnalyzeRequest:
     html: str | None = option("Write one offline HTML page here.", default=None)
     pdf: str | None = option("Write a PDF here.", default=None)
     figure: str | None = option("Write the roofline here (.svg or .png).", default=None)
+    locale: str | None = option(
+        "Locale of the machine that printed a CSV or text, where its own numbers do not tell.",
+        default=None,
+    )
     show_session: bool = option(
         "Show host names, addresses, users and command lines that the reports hold.",
         default=False,
@@ -53,7 +57,7 @@ class AnalyzeRequest:
 def run(request: AnalyzeRequest, world: World) -> Outcome:
     """The verb. Files are written to a temporary name and renamed."""
     _check(request)
-    reports = read_all(request.paths, world)
+    reports = read_all(request.paths, world, locale=request.locale)
     analysis = analyze(
         reports, chip=request.chip, ceilings_path=request.ceilings, kernel=request.kernel
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from solscope.model.verdict import Analysis
 from solscope.render.view import numbers
 from solscope.render.view import page as view
+from solscope.render.view.columns import cell, chosen
 from solscope.render.view.page import Page
 from solscope.render.view.rows import Row, Speed
 from solscope.render.view.selection import grouped_absences, select
@@ -54,8 +55,8 @@ def _lines(shown: Page, rows: Sequence[Row]) -> Iterator[str]:
 def escape(text: str) -> str:
     r"""Text that Markdown and HTML show as it is; `code` in it stays code.
 
-    >>> escape("f<int>_a *b* `--set full`")
-    'f\\<int\\>_a \\*b\\* `--set full`'
+    >>> escape("f<int> *b* `--set full`")
+    'f\\<int\\> \\*b\\* `--set full`'
     """
     parts = _CODE.split(text)
     shown = [part if i % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts)]
@@ -82,31 +83,19 @@ def _incomplete(shown: Page) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
-    yield (
-        "| # | kernel | time | share | bound by | SoL, profile | SoL, data sheet | intensity "
-        "| FLOP/s | DRAM | occupancy |"
-    )
-    yield "|--:|:--|--:|--:|:--|--:|--:|--:|--:|--:|--:|"
+    columns = chosen(rows, is_narrow=True)
+    yield "| # | kernel | " + " | ".join(column.title for column in columns) + " |"
+    yield "|--:|:--|" + "".join("--:|" if column.is_number else ":--|" for column in columns)
     for row in rows:
-        cells = (
-            row.rank,
-            code(row.name),
-            row.time,
-            row.share,
-            row.bound_label,
-            row.profiled.cell,
-            row.sheet.cell,
-            row.intensity,
-            row.flop_rate,
-            row.dram_rate,
-            row.occupancy,
-        )
-        yield "| " + " | ".join(str(cell) for cell in cells) + " |"
+        cells = [cell(row, column) for column in columns]
+        shown = " | ".join(escape(c.text) + (" \\*" if c.over else "") for c in cells)
+        yield f"| {row.rank} | {code(row.name)} | {shown} |"
 
 
 def _notes(shown: Page, rows: Sequence[Row]) -> Iterator[str]:
-    yield "SoL is achieved over the nearest counted roof:"
-    yield ""
+    if shown.ceilings:
+        yield "SoL is achieved over the nearest counted roof:"
+        yield ""
     for ceiling in shown.ceilings:
         clock = "clock not stated" if ceiling.clock == numbers.ABSENT else f"at {ceiling.clock}"
         yield f"- {ceiling.resource} {ceiling.peak}: {code(ceiling.key)}, {clock}"
@@ -117,6 +106,9 @@ def _notes(shown: Page, rows: Sequence[Row]) -> Iterator[str]:
     if shown.unknown_share:
         yield f"- family unknown: {shown.unknown_share} of the time"
     yield ""
+    if shown.unmeasured_text:
+        yield f"**{escape(shown.unmeasured_text)}**"
+        yield ""
     missing = list(grouped_absences(shown, {row.rank for row in rows}))
     if missing:
         yield "## Not measured"
@@ -133,6 +125,7 @@ def _kernels(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         yield f"### {row.rank}. {code(row.name)}"
         yield ""
+        yield f"- {row.shape}, {row.launches_text}, {code(row.file)}"
         for ground in row.grounds:
             yield f"- {row.bound_label}: {escape(ground)}"
         for name, speed in (("profile", row.profiled), ("data sheet", row.sheet)):

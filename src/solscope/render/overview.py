@@ -6,12 +6,19 @@ import csv
 import io
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from re import Pattern
+from typing import TYPE_CHECKING
 
 from solscope.model import units
 from solscope.model.report import KernelLaunch, MetricValue, Report
+from solscope.model.summary import SummaryReport
+from solscope.render import readings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 READ_SCHEMA = "solscope.report/1"
 
@@ -29,11 +36,9 @@ def table(reports: Sequence[Report], *, width: int, color: bool, show_session: b
     return buffer.getvalue().rstrip()
 
 
-def _one(console: object, report: Report, show_session: bool) -> None:
-    from rich.console import Console
+def _one(console: Console, report: Report, show_session: bool) -> None:
     from rich.markup import escape
 
-    assert isinstance(console, Console)
     source = report.provenance
     state = "" if report.complete else "  [bold red]INCOMPLETE[/]"
     console.print(f"[bold]{escape(os.path.basename(source.path))}[/]{state}", highlight=False)
@@ -51,6 +56,8 @@ def _one(console: object, report: Report, show_session: bool) -> None:
         lines.extend(_session_lines(report))
     for line in lines:
         console.print(f"  {escape(line)}", highlight=False)
+    if isinstance(report, SummaryReport) and report.summaries:
+        console.print(escape(readings.summaries(report)), highlight=False)
     _kernels(console, report)
 
 
@@ -95,15 +102,13 @@ def _session_lines(report: Report) -> list[str]:
     return [f"{name}: {value}" for name, value in pairs.items() if value]
 
 
-def _kernels(console: object, report: Report) -> None:
-    from rich.console import Console
+def _kernels(console: Console, report: Report) -> None:
     from rich.table import Table
 
-    assert isinstance(console, Console)
     counts = Counter((launch.name, launch.kind.value) for launch in report.launches)
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
-    grid.add_column("results", justify="right")
-    grid.add_column("kind")
+    grid.add_column("results", justify="right", no_wrap=True, min_width=7)
+    grid.add_column("kind", no_wrap=True, min_width=7)
     grid.add_column("name", overflow="ellipsis", no_wrap=True)
     for (name, kind), count in counts.most_common():
         grid.add_row(str(count), kind, _plain(name))
@@ -111,21 +116,28 @@ def _kernels(console: object, report: Report) -> None:
         console.print(grid)
 
 
-def _plain(text: str) -> object:
+def _plain(text: str) -> Text:
     from rich.text import Text
 
     return Text("".join(c if c.isprintable() else "?" for c in text))
 
 
-def as_json(reports: Sequence[Report], wanted: Pattern[str] | None, *, show_session: bool) -> bytes:
+def as_json(
+    reports: Sequence[Report],
+    wanted: Pattern[str] | None,
+    timelines: Sequence[object] = (),
+    *,
+    show_session: bool,
+) -> str:
     """Every metric of every launch, as `solscope.report/1`. Absent values are left out."""
     import msgspec
 
     document = {
         "schema": READ_SCHEMA,
         "reports": [_json_report(r, wanted, show_session) for r in reports],
+        "timelines": list(timelines),
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=1)
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode()
 
 
 def _json_report(report: Report, wanted: Pattern[str] | None, show_session: bool) -> object:
@@ -174,8 +186,10 @@ def _selected(
     return result
 
 
-def as_csv(reports: Sequence[Report], wanted: Pattern[str] | None) -> str:
+def csv_lines(reports: Sequence[Report], wanted: Pattern[str] | None) -> Iterator[str]:
     """One row per launch and metric: report, launch, kernel, metric, value (base units)."""
+    if not reports:
+        return
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["report", "launch", "kernel", "metric", "value"])
@@ -184,4 +198,4 @@ def as_csv(reports: Sequence[Report], wanted: Pattern[str] | None) -> str:
         for launch in report.launches:
             for metric, value in _selected(launch, wanted):
                 writer.writerow([name, launch.index, launch.name, metric, value])
-    return buffer.getvalue().rstrip("\n")
+    yield buffer.getvalue().rstrip("\n")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from solscope.model.verdict import Analysis
 from solscope.render.view import numbers
+from solscope.render.view.columns import Column, cell, chosen
 from solscope.render.view.page import Page, page
 from solscope.render.view.rows import Row
 from solscope.render.view.selection import grouped_absences, select
@@ -20,19 +21,18 @@ if TYPE_CHECKING:
 
 LEAST_WIDTH = 60
 LEAST_NAME = 12
+MOST_ABSENCES = 12
 
-# Columns from the left, each with the least width of the terminal at which it is shown.
-_COLUMNS: Sequence[tuple[str, str, int]] = (
-    ("time", "time", 0),
-    ("share", "time\n%", 0),
-    ("bound", "bound by", 0),
-    ("profiled", "SoL %\nprofile", 0),
-    ("sheet", "SoL %\nsheet", 80),
-    ("intensity", "FLOP/B", 80),
-    ("flop_rate", "FLOP/s", 90),
-    ("dram_rate", "DRAM\nB/s", 90),
-    ("occupancy", "occ.\n%", 100),
-)
+# The least width of the terminal at which a column is shown; names need the room.
+_LEAST_WIDTHS = {
+    "sheet": 80,
+    "intensity": 80,
+    "flop_rate": 90,
+    "dram_rate": 90,
+    "occupancy": 100,
+    "limiter": 100,
+}
+_WIDE = 125  # from here on busy percentages stand beside speeds of light
 
 
 def table(
@@ -63,7 +63,7 @@ def table(
     )
     _print(console, _head(shown))
     console.print()
-    console.print(_table(rows, width))
+    console.print(_table(rows, width, several=len(shown.reports) > 1))
     console.print()
     _print(console, _foot(shown, rows))
     lines = out.getvalue().splitlines()
@@ -72,9 +72,10 @@ def table(
 
 def _head(shown: Page) -> Iterator[tuple[str, str]]:
     """(line, style) of what stands above the table."""
-    for report in shown.reports:
-        parts = (report.device, f"ceilings {report.chip}", report.tool, report.context)
-        yield f"{report.file}: " + " · ".join(part for part in parts if part), "bold"
+    for number, report in enumerate(shown.reports, start=1):
+        mark = f"[{number}] " if len(shown.reports) > 1 else ""
+        parts = (report.device, f"ceilings {report.chip_key}", report.tool, report.context)
+        yield f"{mark}{report.file}: " + " · ".join(part for part in parts if part), "bold"
         for issue in report.issues:
             where = f" ({issue.where})" if issue.where else ""
             yield f"  {issue.severity.value}: {issue.what}{where}", "yellow"
@@ -91,22 +92,23 @@ def _print(console: Console, lines: Iterable[tuple[str, str]]) -> None:
     from rich.text import Text
 
     for line, style in lines:
+        whole = line.replace(" %", "\u00a0%")  # a number and its unit stay on one line
         for part in textwrap.wrap(
-            line, console.width, subsequent_indent="    ", break_on_hyphens=False
+            whole, console.width, subsequent_indent="    ", break_on_hyphens=False
         ):
-            console.print(Text(part, style=style), soft_wrap=True)
+            console.print(Text(part.replace("\u00a0", " "), style=style), soft_wrap=True)
 
 
-def _table(rows: Sequence[Row], width: int) -> Table:
+def _table(rows: Sequence[Row], width: int, *, several: bool) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False, expand=False)
-    columns = [column for column in _COLUMNS if width >= column[2]]
-    cells = [[_cell(row, column[0]) for column in columns] for row in rows]
+    columns = _columns(rows, width, several=several)
+    cells = [[_cell(row, column) for column in columns] for row in rows]
     widths = [
-        max([len(line[index]) for line in cells] + [len(p) for p in column[1].split("\n")])
+        max([len(line[index]) for line in cells] + [len(p) for p in column.short.split("\n")])
         for index, column in enumerate(columns)
     ]
     rank_width = max([len(str(row.rank)) for row in rows] or [1])
@@ -114,29 +116,52 @@ def _table(rows: Sequence[Row], width: int) -> Table:
     name_width = max(width - sum(widths) - rank_width - len(widths) - 1, LEAST_NAME)
     grid.add_column("#", justify="right", no_wrap=True, width=rank_width)
     grid.add_column("kernel", width=name_width, no_wrap=True)
-    for (name, title, _least), column_width in zip(columns, widths, strict=True):
-        justify: Literal["left", "right"] = "left" if name == "bound" else "right"
-        grid.add_column(title, justify=justify, no_wrap=True, width=column_width)
+    for column, column_width in zip(columns, widths, strict=True):
+        justify: Literal["left", "right"] = "right" if column.is_number else "left"
+        grid.add_column(column.short, justify=justify, no_wrap=True, width=column_width)
     for row, values in zip(rows, cells, strict=True):
         grid.add_row(Text(str(row.rank)), _name(row, name_width), *values)
     return grid
 
 
-def _cell(row: Row, name: str) -> Text:
+_LETTERS = {"registers": "regs", "shared_mem": "smem", "shared memory": "smem"}
+_REPORT = Column(key="file", title="in", short="in", meaning="the report")
+
+
+def _columns(rows: Sequence[Row], width: int, *, several: bool) -> list[Column]:
+    found = chosen(rows, is_narrow=width < _WIDE)
+    columns = [c for c in found if width >= _LEAST_WIDTHS.get(c.key, 0)]
+    return [_REPORT, *columns] if several else columns
+
+
+def _cell(row: Row, column: Column) -> Text:
     """A number without its unit, which the head of the column gives."""
     from rich.text import Text
 
-    if name == "bound":
+    if column is _REPORT:
+        return Text(f"[{row.report + 1}]")
+    if column.key == "bound_label":
         return Text(row.bound_label, style=row.bound_style.ansi)
-    if name in {"profiled", "sheet"}:
-        speed = row.profiled if name == "profiled" else row.sheet
-        return Text(speed.cell.text.removesuffix(" %") + ("*" if speed.over else ""))
-    text = str(getattr(row, name))
-    if text == "L2-resident":
+    shown = cell(row, column)
+    if shown.text == "L2-resident":
         return Text("in L2")
+    if column.key == "limiter":
+        return Text(_limiter(shown.text))
+    text = shown.text
     for unit in (" %", " FLOP/B", "FLOP/s", "B/s"):
         text = text.removesuffix(unit)
-    return Text(text.rstrip())
+    return Text(text.rstrip() + ("*" if shown.over else ""))
+
+
+def _limiter(text: str) -> str:
+    """Two limiters at most, in few letters.
+
+    >>> _limiter("registers, shared_mem, warps")
+    'regs+smem+1'
+    """
+    parts = [_LETTERS.get(part, part) for part in text.split(", ")]
+    more = f"+{len(parts) - 2}" if len(parts) > 2 else ""
+    return "+".join(parts[:2]) + more
 
 
 def _name(row: Row, width: int) -> Text:
@@ -160,11 +185,18 @@ def _foot(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     hidden = len(shown.rows) - len(rows)
     if hidden:
         yield f"{hidden} more kernels are not shown (--top).", ""
-    yield (
-        "SoL: achieved over the nearest counted roof, at the clock of the profile | of the data "
-        "sheet.  –: not measured.",
-        "",
-    )
+    if shown.ceilings:
+        yield (
+            "SoL: achieved over the nearest counted roof, at the clock of the profile | of the "
+            "data sheet.  –: not measured.",
+            "",
+        )
+    else:
+        yield (
+            "No work was counted: SM, DRAM and tensor are ncu's busy percentages, no distance to "
+            "a roof.  –: not measured.",
+            "",
+        )
     for ceiling in shown.ceilings:
         clock = "" if ceiling.clock == numbers.ABSENT else f" at {ceiling.clock}"
         yield f"  {ceiling.resource} {ceiling.peak}{clock}: {ceiling.key}", ""
@@ -176,8 +208,11 @@ def _foot(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
         yield "≈ an estimate: ncu's percent of peak × peak; the bytes were not counted.", ""
     if shown.unknown_share:
         yield f"family unknown: {shown.unknown_share} of the time", ""
-    for absence, missing in grouped_absences(shown, {row.rank for row in rows}):
+    groups = list(grouped_absences(shown, {row.rank for row in rows}))
+    for absence, missing in groups[:MOST_ABSENCES]:
         remedy = f" → {absence.remedy}" if absence.remedy else ""
         yield f"not measured: {absence.field} ({missing}): {absence.reason}{remedy}", ""
+    if len(groups) > MOST_ABSENCES:
+        yield f"{len(groups) - MOST_ABSENCES} more absences: --format json or --html", ""
     if shown.incomplete_text:
         yield shown.incomplete_text, "bold red"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from solscope.model.finding import Absence
 from solscope.model.report import KernelLaunch, Metrics
@@ -46,7 +47,7 @@ class Ledger:
 def number(metrics: Metrics, name: str) -> float | None:
     """A finite number under exactly this name, else ``None`` (``nan`` counts as absent)."""
     value = metrics.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if value is None or isinstance(value, str):
         return None
     return float(value) if math.isfinite(value) else None
 
@@ -81,21 +82,29 @@ def counter_sum(metrics: Metrics, counter: str, time_ns: float | None) -> float 
     ``X.sum``; else ``X.sum.per_cycle_elapsed`` x cycles of X's unit (exact: it gives back the
     integer); else ``X.sum.per_second`` x time.
     """
-    stored = number(metrics, f"{counter}.sum")
+    total, per_cycle_name, per_second_name, unit = _rollups(counter)
+    stored = number(metrics, total)
     if stored is not None:
         return stored
-    unit = counter.split("__", 1)[0]
-    per_cycle = number(metrics, f"{counter}.sum.per_cycle_elapsed")
+    per_cycle = number(metrics, per_cycle_name)
     if per_cycle is not None:
         if per_cycle == 0:
             return 0.0
         elapsed = cycles(metrics, unit, time_ns)
         if elapsed is not None:
             return _integral(per_cycle * elapsed)
-    rate = number(metrics, f"{counter}.sum.per_second")
+    rate = number(metrics, per_second_name)
     if rate is not None and time_ns is not None:
         return _integral(rate * time_ns * 1e-9)
     return None
+
+
+@lru_cache(maxsize=1024)
+def _rollups(counter: str) -> tuple[str, str, str, str]:
+    """(total, per cycle, per second, hardware unit) of a counter; the names are asked for often."""
+    unit = counter.split("__", 1)[0]
+    total = f"{counter}.sum"
+    return total, f"{total}.per_cycle_elapsed", f"{total}.per_second", unit
 
 
 def _integral(value: float) -> float:
@@ -104,11 +113,30 @@ def _integral(value: float) -> float:
     return float(nearest) if abs(value - nearest) <= 1e-6 * max(1.0, abs(value)) else value
 
 
-@dataclass(frozen=True, slots=True)
 class Opcodes:
-    """An opcode histogram: executed threads (predicate true) or warps by opcode."""
+    """An opcode histogram: executed threads (predicate true) or warps by opcode.
 
-    counts: Mapping[str, float]
+    Empty where it was not collected. Read from the report when first asked: it is long, and
+    needed only where counters are missing.
+    """
+
+    __slots__ = ("_counts", "_metrics", "_name")
+
+    def __init__(self, metrics: Metrics, name: str) -> None:
+        self._metrics = metrics
+        self._name = name
+        self._counts: dict[str, float] | None = None
+
+    @property
+    def counts(self) -> Mapping[str, float]:
+        """Executions by opcode."""
+        if self._counts is None:
+            self._counts = {}
+            for instance in self._metrics.instances(self._name):
+                key, value = instance.correlation_id, instance.value
+                if isinstance(key, str) and isinstance(value, int | float):
+                    self._counts[key] = self._counts.get(key, 0.0) + float(value)
+        return self._counts
 
     def total(self, *opcodes: str) -> float:
         """Executions of these opcodes; one that did not occur counts zero."""
@@ -118,19 +146,11 @@ class Opcodes:
         return bool(self.counts)
 
 
-def opcodes(metrics: Metrics, name: str) -> Opcodes:
-    """The histogram stored under a metric name; empty where it was not collected."""
-    counts: dict[str, float] = {}
-    for instance in metrics.instances(name):
-        if isinstance(instance.correlation_id, str) and isinstance(instance.value, int | float):
-            key = instance.correlation_id
-            counts[key] = counts.get(key, 0.0) + float(instance.value)
-    return Opcodes(counts)
-
-
 def sass(metrics: Metrics, operation: str, time_ns: float | None) -> float | None:
     """Thread-level count of one SASS operation (``ffma``, ``hadd`` ...), predicated-on threads."""
     for unit in ("smsp", "sm"):
+        if not metrics.starting(f"{unit}__sass_thread_inst_executed_op_"):
+            continue
         counter = f"{unit}__sass_thread_inst_executed_op_{operation}_pred_on"
         value = counter_sum(metrics, counter, time_ns)
         if value is not None:
@@ -156,7 +176,7 @@ def scalar_work(launch: KernelLaunch, time_ns: float | None, ledger: Ledger) -> 
     the same (predicate true), and it exists in full sets of every release.
     """
     metrics = launch.metrics
-    histogram = opcodes(metrics, "sass__thread_inst_executed_true_per_opcode")
+    histogram = Opcodes(metrics, "sass__thread_inst_executed_true_per_opcode")
     fp64 = _family(metrics, "d", time_ns, histogram, ("DADD", "DMUL", "DFMA"), 1.0)
     fp32 = _family(metrics, "f", time_ns, histogram, ("FADD", "FMUL", "FFMA"), 1.0)
     if fp32 is not None and launch.device.compute_capability in PACKED_FP32_CAPABILITIES:

@@ -98,8 +98,8 @@ def _sampled(launches: Sequence[KernelLaunch]) -> dict[str, float]:
     sums: dict[str, float] = {}
     prefix = "smsp__pcsamp_warps_issue_stalled_"
     for launch in launches:
-        for name in launch.metrics:
-            if not name.startswith(prefix) or name.endswith("_not_issued"):
+        for name in launch.metrics.starting(prefix):
+            if name.endswith("_not_issued"):
                 continue
             value = number(launch.metrics, name)
             if value is not None:

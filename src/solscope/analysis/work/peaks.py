@@ -62,8 +62,8 @@ def _tensor_peaks(metrics: Metrics, clock: float | None) -> dict[str, float]:
         return {}
     suffix = ".sum.peak_sustained"
     found: dict[str, float] = {}
-    for name in metrics:
-        if not name.startswith(STEM) or not name.endswith(suffix) or "realtime" in name:
+    for name in metrics.starting(STEM):
+        if not name.endswith(suffix) or "realtime" in name:
             continue
         base = name.removesuffix(suffix)
         if not base.endswith("_sparsity_off") and not _has_no_pair(base):

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from solscope.analysis.work.counters import (
     Ledger,
+    Opcodes,
     counter_sum,
     first,
     number,
-    opcodes,
 )
 from solscope.model.report import KernelLaunch, Metrics
 
@@ -110,8 +110,8 @@ def _from_data_path(
 def _groups(metrics: Metrics) -> dict[str, set[str]]:
     """Source type -> the operations (``""`` for the bare group) that were collected for it."""
     groups: dict[str, set[str]] = {}
-    for name in metrics:
-        if not name.startswith(STEM) or "realtime" in name:
+    for name in metrics.starting(STEM):
+        if "realtime" in name:
             continue
         base, _, rollup = name.partition(".")
         if not rollup.startswith("sum") or "peak" in rollup or "pct" in rollup:
@@ -168,7 +168,7 @@ def type_label(source: str) -> str:
 
 
 def _from_histogram(metrics: Metrics, ledger: Ledger) -> TensorWork | None:
-    histogram = opcodes(metrics, "sass__inst_executed_per_opcode_with_modifier_all")
+    histogram = Opcodes(metrics, "sass__inst_executed_per_opcode_with_modifier_all")
     if not histogram:
         return None
     dense: dict[str, float] = {}
@@ -274,10 +274,8 @@ def _engagement(
         return "none"
     operations = {
         match["op"]
-        for name in metrics
-        if name.startswith(STEM + "op_")
-        and (match := _NAME.match(name.split(".")[0]))
-        and (number(metrics, name) or 0) > 0
+        for name in metrics.starting(STEM + "op_")
+        if (match := _NAME.match(name.split(".")[0])) and (number(metrics, name) or 0) > 0
     }
     if any(op is not None and (op.endswith("gmma") or op.startswith("utc")) for op in operations):
         return "wgmma"

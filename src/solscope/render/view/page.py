@@ -12,7 +12,7 @@ from solscope.model.roofline import Ceiling, Chip
 from solscope.model.verdict import Analysis, KernelVerdict
 from solscope.render.view import bounds, numbers
 from solscope.render.view.numbers import ABSENT, clean
-from solscope.render.view.rows import Row, merged, row
+from solscope.render.view.rows import Row, clock_bases, clock_text, merged, row
 
 INCOMPLETE = "incomplete"
 
@@ -26,6 +26,7 @@ class ReportRow:
     tool: str
     device: str
     chip: str
+    chip_key: str
     launches: str
     complete: bool
     context: str
@@ -74,6 +75,25 @@ class Page:
     over: tuple[str, ...]
 
     @property
+    def unmeasured_text(self) -> str:
+        """How much has no measured intensity, and what to collect; empty where all has."""
+        missing = [r for r in self.rows if r.intensity.raw is None and not r.is_l2_resident]
+        if not missing:
+            return ""
+        share = numbers.fraction(sum(r.share.raw or 0.0 for r in missing))
+        remedies = [
+            a.remedy
+            for r in missing
+            for a in r.absences
+            if a.remedy and a.field in {"arithmetic_intensity", "dram_bytes"}
+        ]
+        remedy = f" → {remedies[0]}" if remedies else ""
+        return (
+            f"Intensity unmeasured: {len(missing)} of {len(self.rows)} kernels, {share} of the "
+            f"time{remedy}"
+        )
+
+    @property
     def incomplete_text(self) -> str:
         """The sentence that every face shows where a report was cut; else empty."""
         cut = [r.file for r in self.reports if not r.complete]
@@ -84,10 +104,13 @@ class Page:
 
 def page(analysis: Analysis, *, show_session: bool = False) -> Page:
     """Word an analysis. Without ``show_session`` no machine, user, path or command is named."""
-    rows = tuple(row(k, rank) for rank, k in enumerate(analysis.kernels, start=1))
     reports = tuple(
         _report(report, chip, show_session)
         for report, chip in zip(analysis.reports, analysis.chips, strict=True)
+    )
+    rows = tuple(
+        row(kernel, rank, reports[kernel.totals.key.report].file)
+        for rank, kernel in enumerate(analysis.kernels, start=1)
     )
     known = [k.totals.duration_ns for k in analysis.kernels if k.totals.duration_ns is not None]
     return Page(
@@ -126,13 +149,15 @@ def _title(reports: tuple[ReportRow, ...]) -> str:
 
 def _report(report: Report, chip: Chip | None, show_session: bool) -> ReportRow:
     origin = report.provenance
-    tool = " ".join(part for part in (origin.tool_name, origin.tool_version) if part)
+    version = (origin.tool_version or "").partition(" (")[0]  # without build and channel
+    tool = " ".join(part for part in (origin.tool_name, version) if part)
     return ReportRow(
         file=clean(base_name(origin.path)),
         digest=origin.sha256[:12],
         tool=clean(tool) or "unknown tool",
         device=clean(", ".join(_devices(report))) or "unknown GPU",
         chip="in no table" if chip is None else f"{chip.name} ({chip.key})",
+        chip_key="in no table" if chip is None else chip.key,
         launches=numbers.count(len(report.launches)),
         complete=report.complete,
         context=context(report),
@@ -212,6 +237,7 @@ def _ceilings(analysis: Analysis) -> tuple[CeilingRow, ...]:
     for kernel in analysis.kernels:
         point = kernel.point
         tables = _table(kernel.chip)
+        stated = clock_bases(kernel.chip)
         for standing in (point.profiled_binding, point.datasheet_binding):
             if standing is None:
                 continue
@@ -220,7 +246,7 @@ def _ceilings(analysis: Analysis) -> tuple[CeilingRow, ...]:
                 key=clean(standing.ceiling),
                 resource=bounds.label(standing.resource),
                 peak=numbers.amount(standing.peak, f"{bounds.unit(standing.resource)}/s"),
-                clock=numbers.clock(standing.clock_hz),
+                clock=clock_text(standing, stated) or ABSENT,
                 basis=standing.basis or ABSENT,
                 source="the report" if entry is None else clean(entry.source),
             )

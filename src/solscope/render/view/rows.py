@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from solscope.model.finding import Absence, Finding
@@ -13,16 +15,23 @@ from solscope.model.verdict import KernelVerdict
 from solscope.render.view import bounds, numbers
 from solscope.render.view.numbers import ABSENT, clean
 
+# ncu writes @section:Identifier:Name@, @source:Address:Text@ and @url:Name:Address@.
+_RULE_LINK = re.compile(r"@(?:section|source):[^:@]*:([^@]*)@")
+_RULE_URL = re.compile(r"@url:([^:@]*):[^@]*@")
 _OVER = 1.0005  # what is shown as more than 100.0 %
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A shown number and the raw number to sort by (``None`` sorts last)."""
+    """A shown number and the raw number to sort by (``None`` sorts last).
+
+    ``note`` says what it is of; ``over`` why it passes 100 %.
+    """
 
     text: str
     raw: float | None = None
     note: str = ""
+    over: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -30,10 +39,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """A speed of light: the percentage, what it is a percentage of, and at which clock.
-
-    ``over`` gives the reason where it passes 100 %.
-    """
+    """A speed of light: the percentage, what it is a percentage of, and at which clock."""
 
     cell: Cell
     resource: str = ""
@@ -41,7 +47,12 @@ class Speed:
     peak: str = ""
     ceiling: str = ""
     clock: str = ""
-    over: str = ""
+    at: str = ""
+
+    @property
+    def over(self) -> str:
+        """Why it passes 100 %; empty where it does not."""
+        return self.cell.over
 
     @property
     def basis(self) -> str:
@@ -79,6 +90,7 @@ class Row:
 
     rank: int
     report: int
+    file: str
     name: str
     name_full: str
     shape: str
@@ -90,6 +102,7 @@ class Row:
     role: str
     dtype: str
     launches: Cell
+    launches_text: str
     time: Cell
     spread: str
     share: Cell
@@ -102,7 +115,11 @@ class Row:
     intensity: Cell
     flop_rate: Cell
     dram_rate: Cell
+    sm_busy: Cell
+    dram_busy: Cell
+    tensor_pipe: Cell
     occupancy: Cell
+    limiter: str
     facts: tuple[tuple[str, str], ...]
     standings: tuple[Speed, ...]
     grounds: tuple[str, ...]
@@ -114,16 +131,22 @@ class Row:
     is_l2_resident: bool
 
 
-def row(verdict: KernelVerdict, rank: int) -> Row:
-    """Word one kernel. ``rank`` is its place by total duration, from 1."""
+def row(verdict: KernelVerdict, rank: int, file: str) -> Row:
+    """Word one kernel of a file. ``rank`` is its place by total duration, from 1."""
     totals, point = verdict.totals, verdict.point
     device = totals.device
     sm_clock = totals.peaks.sm_clock_hz
-    profiled = tuple(speed(s, device, sm_clock) for s in _by_value(point.profiled))
-    sheet = tuple(speed(s, device, sm_clock) for s in _by_value(point.datasheet))
+    stated = clock_bases(verdict.chip)
+    profiled = tuple(
+        speed(s, device, sm_clock, stated, at="profile") for s in _by_value(point.profiled)
+    )
+    sheet = tuple(
+        speed(s, device, sm_clock, stated, at="data sheet") for s in _by_value(point.datasheet)
+    )
     return Row(
         rank=rank,
         report=totals.key.report,
+        file=file,
         name=clean(totals.name),
         name_full=clean(totals.key.name_full),
         shape=shape(totals),
@@ -135,6 +158,9 @@ def row(verdict: KernelVerdict, rank: int) -> Row:
         role=verdict.identity.role,
         dtype=verdict.identity.dtype or ABSENT,
         launches=Cell(text=numbers.count(totals.launches), raw=totals.launches),
+        launches_text=(
+            "1 launch" if totals.launches == 1 else f"{numbers.count(totals.launches)} launches"
+        ),
         time=Cell(text=numbers.duration(totals.duration_ns), raw=totals.duration_ns),
         spread=_spread(totals),
         share=Cell(text=numbers.fraction(verdict.time_share), raw=verdict.time_share),
@@ -142,18 +168,19 @@ def row(verdict: KernelVerdict, rank: int) -> Row:
         bound_label=bounds.label(verdict.verdict.bound),
         bound_style=bounds.style(verdict.verdict.bound),
         at_roof=_at_roof(verdict.verdict.is_at_roof),
-        profiled=_binding(point.profiled_binding, device, sm_clock),
-        sheet=_binding(point.datasheet_binding, device, sm_clock),
+        profiled=_binding(point.profiled_binding, device, sm_clock, stated),
+        sheet=_binding(point.datasheet_binding, device, sm_clock, stated),
         intensity=_intensity(verdict),
         flop_rate=Cell(
             text=numbers.amount(point.flop_per_s, "FLOP/s"),
             raw=point.flop_per_s,
         ),
         dram_rate=_dram_rate(verdict),
-        occupancy=Cell(
-            text=numbers.percent(totals.achieved_occupancy_pct),
-            raw=totals.achieved_occupancy_pct,
-        ),
+        sm_busy=_percentage(totals.sm_busy_pct),
+        dram_busy=_percentage(totals.dram_pct),
+        tensor_pipe=_percentage(totals.tensor_pipe_pct),
+        occupancy=_percentage(totals.achieved_occupancy_pct),
+        limiter=", ".join(totals.occupancy_limiter) or ABSENT,
         facts=facts(totals, verdict.chip),
         standings=(*profiled, *sheet),
         grounds=tuple(clean(ground) for ground in verdict.verdict.grounds),
@@ -186,10 +213,19 @@ def _by_value(standings: Sequence[Standing]) -> list[Standing]:
     return sorted(standings, key=lambda s: -s.value)
 
 
-def _binding(standing: Standing | None, device: Device, clock: float | None) -> Speed:
+def clock_bases(chip: Chip | None) -> Mapping[str, str]:
+    """By ceiling key, what its table says of a clock that it gives no number for."""
+    if chip is None:
+        return {}
+    return {c.key: clean(c.clock_basis) for c in chip.ceilings.values() if c.clock_basis}
+
+
+def _binding(
+    standing: Standing | None, device: Device, clock: float | None, stated: Mapping[str, str]
+) -> Speed:
     if standing is None:
         return Speed(cell=Cell(text=ABSENT))
-    return speed(standing, device, clock)
+    return speed(standing, device, clock, stated)
 
 
 def _at_roof(value: bool | None) -> str:
@@ -225,6 +261,10 @@ def _spread(totals: KernelTotals) -> str:
     return f"{numbers.duration(low)} to {numbers.duration(high)} per launch"
 
 
+def _percentage(value: float | None) -> Cell:
+    return Cell(text=numbers.percent(value), raw=value)
+
+
 def _intensity(verdict: KernelVerdict) -> Cell:
     point = verdict.point
     if point.is_l2_resident:
@@ -248,19 +288,35 @@ def _dram_rate(verdict: KernelVerdict) -> Cell:
     return Cell(text=ABSENT)
 
 
-def speed(standing: Standing, device: Device, sm_clock_hz: float | None) -> Speed:
+def speed(
+    standing: Standing,
+    device: Device,
+    sm_clock_hz: float | None,
+    stated: Mapping[str, str],
+    *,
+    at: str = "",
+) -> Speed:
     """Word one standing, with the reason where it passes 100 %."""
     unit = f"{bounds.unit(standing.resource)}/s"
-    return Speed(
-        cell=Cell(text=numbers.fraction(standing.value), raw=standing.value),
+    over = over_reason(standing, device, sm_clock_hz) if standing.value > _OVER else ""
+    worded = Speed(
+        cell=Cell(text=numbers.fraction(standing.value), raw=standing.value, over=over),
         resource=bounds.label(standing.resource),
         achieved=numbers.amount(standing.achieved, unit),
         # L2 has no single peak for both directions: its standing is a busy percentage of ncu's.
         peak="" if standing.resource == "l2" else numbers.amount(standing.peak, unit),
         ceiling=clean(standing.ceiling),
-        clock=numbers.clock(standing.clock_hz) if standing.clock_hz is not None else "",
-        over=over_reason(standing, device, sm_clock_hz) if standing.value > _OVER else "",
+        clock=clock_text(standing, stated),
+        at=at,
     )
+    return dataclasses.replace(worded, cell=dataclasses.replace(worded.cell, note=worded.basis))
+
+
+def clock_text(standing: Standing, stated: Mapping[str, str]) -> str:
+    """The clock of a standing's ceiling: its rate, else how its table words it, else empty."""
+    if standing.clock_hz is not None:
+        return numbers.clock(standing.clock_hz)
+    return stated.get(standing.ceiling, "")
 
 
 def over_reason(standing: Standing, device: Device, sm_clock_hz: float | None) -> str:
@@ -344,10 +400,11 @@ def _percent_facts(totals: KernelTotals) -> list[tuple[str, str]]:
 
 def _launch_facts(totals: KernelTotals) -> list[tuple[str, str]]:
     achieved = numbers.percent(totals.achieved_occupancy_pct)
-    theoretical = numbers.percent(totals.theoretical_occupancy_pct)
+    if totals.theoretical_occupancy_pct is not None:
+        achieved += f" of {numbers.percent(totals.theoretical_occupancy_pct)}"
     per_sm, waves = totals.blocks_per_sm, totals.waves_per_sm
     return [
-        ("occupancy, achieved of theoretical", f"{achieved} of {theoretical}"),
+        ("occupancy, achieved of theoretical", achieved),
         ("occupancy limited by", ", ".join(totals.occupancy_limiter) or ABSENT),
         ("registers per thread", numbers.count(totals.registers_per_thread)),
         ("shared memory per block", numbers.amount(totals.smem_per_block_bytes, "B")),
@@ -365,6 +422,16 @@ def _is_shown(rule: RuleAdvice) -> bool:
     return rule.kind in {"warning", "error", "optimization"} or rule.speedup_pct is not None
 
 
+def plain_rule(message: str) -> str:
+    """A rule's message without the links that only ncu's own window can follow.
+
+    >>> plain_rule("See @section:LaunchStats:Launch Statistics@ and @url:Guide:https://x.y/#z@.")
+    'See Launch Statistics and Guide.'
+    """
+    message = _RULE_URL.sub(r"\1", message)
+    return _RULE_LINK.sub(r"\1", message)
+
+
 def _advice(rule: RuleAdvice) -> Advice:
     speedup = ""
     if rule.speedup_pct is not None:
@@ -372,7 +439,7 @@ def _advice(rule: RuleAdvice) -> Advice:
         speedup = f"ncu's own estimate{scope}: {numbers.percent(rule.speedup_pct)} speed-up"
     return Advice(
         name=clean(rule.name or rule.rule),
-        message=clean(rule.message),
+        message=clean(plain_rule(rule.message)),
         kind=rule.kind,
         speedup=speedup,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 from solscope.model.finding import Absence
@@ -9,6 +10,7 @@ from solscope.render.view.page import Page
 from solscope.render.view.rows import Row
 
 SORTS = ("time", "name", "sol", "intensity", "launches")
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 def select(rows: Sequence[Row], *, sort: str = "time", top: int | None = None) -> tuple[Row, ...]:
@@ -30,20 +32,28 @@ def _number(row: Row, sort: str) -> float:
 
 
 def grouped_absences(page: Page, ranks: Collection[int]) -> Iterator[tuple[Absence, str]]:
-    """What is missing, each absence once, with the kernels (``#1, #4``) that lack it."""
-    groups: dict[Absence, list[int]] = {}
+    """What is missing, each absence once, with the kernels (``#1, #4``) that lack it.
+
+    Reasons that differ by a number only are one; the first stands for all, and it is said.
+    """
+    groups: dict[tuple[str, str, str | None], list[tuple[int, Absence]]] = {}
     for row in page.rows:
-        if row.rank in ranks:
-            for absence in row.absences:
-                groups.setdefault(absence, []).append(row.rank)
+        for absence in row.absences if row.rank in ranks else ():
+            key = (absence.field, _NUMBER.sub("0", absence.reason), absence.remedy)
+            groups.setdefault(key, []).append((row.rank, absence))
     for absence in page.absences:
         yield absence, "whole report"
-    for absence, missing in groups.items():
-        yield absence, _ranks(missing, len(ranks))
+    for members in groups.values():
+        first_rank, first = members[0]
+        kernels = _ranks([rank for rank, _ in members], len(ranks))
+        if any(absence.reason != first.reason for _, absence in members):
+            kernels += f"; numbers of #{first_rank}"
+        yield first, kernels
 
 
 def _ranks(missing: Sequence[int], of: int) -> str:
-    if len(missing) == of and of > 1:
+    unique = list(dict.fromkeys(missing))
+    if len(unique) == of and of > 1:
         return "all kernels"
-    shown = ", ".join(f"#{rank}" for rank in missing[:6])
-    return shown if len(missing) <= 6 else f"{shown} and {len(missing) - 6} more"
+    shown = ", ".join(f"#{rank}" for rank in unique[:6])
+    return shown if len(unique) <= 6 else f"{shown} and {len(unique) - 6} more"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from solscope.model.finding import Issue, Severity
@@ -47,7 +48,7 @@ def assemble(
             Issue(code="damaged", severity=Severity.WARNING, what="session details: left out")
         )
         session = schema.messages()["Session"]()
-    devices = {d.id: _device_of_session(d) for d in session.devices}
+    devices = _SessionDevices(session)
     launches = _launches(scan, strings, devices, session, issues)
     # One launch is enough to tell: names are stored before their first use.
     last = launches[-1].metrics if launches else None
@@ -81,7 +82,7 @@ def _tool_version(versions: Mapping[str, str]) -> str | None:
 def _launches(
     scan: container.Scan,
     strings: Strings,
-    devices: Mapping[int, Device],
+    devices: _SessionDevices,
     session: Any,
     issues: list[Issue],
 ) -> tuple[KernelLaunch, ...]:
@@ -171,33 +172,52 @@ def _int(value: MetricValue | None) -> int | None:
 
 
 def _device(
-    metrics: LazyMetrics, devices: Mapping[int, Device], known: dict[tuple[object, ...], Device]
+    metrics: LazyMetrics, devices: _SessionDevices, known: dict[tuple[object, ...], Device]
 ) -> Device:
     """The device of a launch, by the attributes stored with the launch, else by the session."""
     get = metrics.get
     names = ("display_name", "compute_capability_major", "compute_capability_minor")
     ordinal = _int(get("launch__device_id"))
     if ordinal is None and len(devices) == 1:
-        (ordinal,) = devices  # a metric list need not hold the id; one device is that device
+        ordinal = devices.only()  # a metric list need not hold the id; one device is that device
     key: tuple[object, ...] = (*(get(_ATTRIBUTE + n) for n in names), ordinal)
     if key[0] is None and key[1] is None:
-        if ordinal is not None and ordinal in devices:
-            return devices[ordinal]
-        return next(iter(devices.values()), Device(name=None, compute_capability=None))
+        return devices.get(ordinal)
     if key not in known:
         known[key] = _from_attributes(lambda name: get(_ATTRIBUTE + name), ordinal=ordinal)
     return known[key]
 
 
-def _device_of_session(message: Any) -> Device:
-    values = {text(a.name): value_of(a.value) for a in message.attributes}
-    stripped = {name.removeprefix(_ATTRIBUTE): value for name, value in values.items()}
-    device = _from_attributes(stripped.get, ordinal=message.id)
-    if device.name is None and message.name:
-        from dataclasses import replace
+class _SessionDevices:
+    """The devices that the session lists, decoded only when a launch does not describe its own."""
 
-        device = replace(device, name=text(message.name))
-    return device
+    def __init__(self, session: Any) -> None:
+        self._messages = {message.id: message for message in session.devices}
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def only(self) -> int:
+        """The id of the one device."""
+        (ordinal,) = self._messages
+        return int(ordinal)
+
+    def get(self, ordinal: int | None) -> Device:
+        """A device by its id; the first where the id is unknown."""
+        message = self._messages.get(ordinal) or next(iter(self._messages.values()), None)
+        if message is None:
+            return Device(name=None, compute_capability=None)
+        values = {
+            text(a.name).removeprefix(_ATTRIBUTE): value_of(a.value) for a in message.attributes
+        }
+        device = _from_attributes(values.get, ordinal=message.id)
+        if device.name is None and message.name:
+            return replace(device, name=text(message.name))
+        return device
+
+    def all(self) -> tuple[Device, ...]:
+        """Every device listed."""
+        return tuple(self.get(ordinal) for ordinal in self._messages)
 
 
 def _from_attributes(get: Any, *, ordinal: int | None) -> Device:
@@ -219,10 +239,10 @@ def _from_attributes(get: Any, *, ordinal: int | None) -> Device:
     )
 
 
-def _devices(launches: Sequence[KernelLaunch], session: Mapping[int, Device]) -> tuple[Device, ...]:
+def _devices(launches: Sequence[KernelLaunch], session: _SessionDevices) -> tuple[Device, ...]:
     """The devices that launches ran on; those of the session where there is no launch."""
     used = tuple(dict.fromkeys(launch.device for launch in launches))
-    return used or tuple(session.values())
+    return used or session.all()
 
 
 def _session(message: Any, versions: Mapping[str, str]) -> Session:

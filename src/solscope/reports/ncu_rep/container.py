@@ -215,7 +215,7 @@ def parse(message_type: Any, data: bytes | memoryview) -> Any:
 
     message = message_type()
     try:
-        message.ParseFromString(bytes(data))
+        message.ParseFromString(data)  # reads a memoryview without a copy
     except DecodeError:
         return None
     return message

@@ -25,10 +25,49 @@ _TEXT, _FLOAT32, _FLOAT64, _UINT32, _UINT64 = 0x0A, 0x15, 0x19, 0x20, 0x28
 class Strings:
     """The file's global string table. Ids may refer to strings that came in a later block."""
 
-    __slots__ = ("names",)
+    __slots__ = ("_starting", "names", "prefixes")
 
     def __init__(self, raw: Sequence[bytes]) -> None:
         self.names: list[str] = [text.decode("utf-8", "replace") for text in raw]
+        self.prefixes = _Prefixes(self.names)
+        self._starting: dict[str, tuple[str, ...]] = {}
+
+    def starting(self, prefix: str) -> tuple[str, ...]:
+        """The names that start so, looked up once per file."""
+        if prefix not in self._starting:
+            found = dict.fromkeys(name for name in self.names if name.startswith(prefix))
+            self._starting[prefix] = tuple(found)
+        return self._starting[prefix]
+
+
+_PREFIX_BYTES = 5
+
+
+class _Prefixes(dict[bytes, str | None]):
+    """First bytes of a metric message -> its name, ``None`` where they do not decide.
+
+    Launches of a report repeat the same few thousand prefixes (tag, name id, tag and length of
+    the value), so each is understood once and a launch is indexed by dictionary look-ups.
+    """
+
+    __slots__ = ("_names",)
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def __missing__(self, prefix: bytes) -> str | None:
+        name = None
+        if len(prefix) == _PREFIX_BYTES and prefix[0] == _NAME_ID:
+            if prefix[1] < 128:
+                name_id, at = prefix[1], 2
+            else:
+                # A third byte of the id makes the next test fail: its tag is not there yet.
+                name_id, at = (prefix[1] & 127) | (prefix[2] << 7), 3
+            if prefix[at] == _VALUE and prefix[at + 1] and name_id < len(self._names):
+                name = self._names[name_id]
+        self[prefix] = name
+        return name
 
 
 class LazyMetrics:
@@ -39,39 +78,29 @@ class LazyMetrics:
     def __init__(self, raw: Sequence[bytes], strings: Strings) -> None:
         self._raw = raw
         self._strings = strings
-        self._index: dict[str, tuple[bytes, int]] | None = None
+        self._index: dict[str, bytes] | None = None
         self._valueless: dict[str, bytes] = {}
         self._unresolved = 0
 
-    def _positions(self) -> dict[str, tuple[bytes, int]]:
-        """Name -> (raw message, where its value message starts)."""
+    def _positions(self) -> dict[str, bytes]:
+        """Name -> raw message, of every metric that has an aggregate."""
         if self._index is None:
-            self._index = self._build()
+            prefixes = self._strings.prefixes
+            index: dict[str, bytes] = {}
+            odd: list[bytes] = []
+            for raw in self._raw:
+                name = prefixes[raw[:_PREFIX_BYTES]]
+                if name is None:
+                    odd.append(raw)
+                else:
+                    index[name] = raw
+            for raw in odd:
+                self._odd(raw, index)
+            self._index = index
         return self._index
 
-    def _build(self) -> dict[str, tuple[bytes, int]]:
-        names = self._strings.names
-        known = len(names)
-        index: dict[str, tuple[bytes, int]] = {}
-        for raw in self._raw:
-            size = len(raw)
-            # The common layout: tag, one- or two-byte name id, then the value message.
-            if size > 4 and raw[0] == _NAME_ID:
-                low = raw[1]
-                if low < 128:
-                    name_id, at = low, 2
-                elif raw[2] < 128:
-                    name_id, at = (low & 127) | (raw[2] << 7), 3
-                else:
-                    name_id, at = _varint(raw, 1)
-                if at < size - 1 and raw[at] == _VALUE and raw[at + 1] and name_id < known:
-                    index[names[name_id]] = (raw, at)
-                    continue
-            self._odd(raw, index)
-        return index
-
-    def _odd(self, raw: bytes, index: dict[str, tuple[bytes, int]]) -> None:
-        """A metric without aggregate, or laid out in another order than ncu writes."""
+    def _odd(self, raw: bytes, index: dict[str, bytes]) -> None:
+        """A metric without aggregate, or laid out in another way than ncu usually writes."""
         metric = _metric(raw)
         if metric is None or metric.name_id >= len(self._strings.names):
             self._unresolved += 1
@@ -80,7 +109,7 @@ class LazyMetrics:
         if value_of(metric.value) is None:
             self._valueless[name] = raw
         else:
-            index[name] = (raw, -1)
+            index[name] = raw
 
     @property
     def unresolved(self) -> int:
@@ -105,13 +134,22 @@ class LazyMetrics:
 
     def get(self, name: str) -> MetricValue | None:
         """The aggregate value, or ``None`` where it is absent."""
-        place = self._positions().get(name)
-        return None if place is None else _decode(*place)
+        index = self._index if self._index is not None else self._positions()
+        raw = index.get(name)
+        return None if raw is None else _decode(raw)
+
+    def starting(self, prefix: str) -> tuple[str, ...]:
+        """Names with an aggregate that start so."""
+        candidates = self._strings.starting(prefix)
+        if not candidates:
+            return ()
+        index = self._positions()
+        return tuple(name for name in candidates if name in index)
 
     def items(self) -> Iterator[tuple[str, MetricValue]]:
         """Every name with its aggregate."""
-        for name, place in self._positions().items():
-            value = _decode(*place)
+        for name, raw in self._positions().items():
+            value = _decode(raw)
             if value is not None:
                 yield name, value
 
@@ -122,27 +160,24 @@ class LazyMetrics:
 
     def instances(self, name: str) -> tuple[Instance, ...]:
         """The instances of the metric, empty where it has none."""
-        place = self._positions().get(name)
-        if place is not None:
-            return _instances(_metric(place[0]))
-        raw = self._valueless.get(name)
+        raw = self._positions().get(name) or self._valueless.get(name)
         return () if raw is None else _instances(_metric(raw))
 
 
-def _decode(raw: bytes, at: int) -> MetricValue | None:
-    if at < 0:
-        metric = _metric(raw)
-        return None if metric is None else value_of(metric.value)
+def _decode(raw: bytes) -> MetricValue | None:
+    at = 2 if raw[1] < 128 else 3
     length, tag = raw[at + 1], raw[at + 2]
-    begin = at + 3
-    if tag == _FLOAT64 and length == 9 and begin + 8 <= len(raw):
-        return float(_DOUBLE.unpack_from(raw, begin)[0])
-    if tag == _FLOAT32 and length == 5 and begin + 4 <= len(raw):
-        return float(_FLOAT.unpack_from(raw, begin)[0])
-    if tag in (_UINT32, _UINT64) and length < 12 and at + 2 + length <= len(raw):
-        value, end = _varint(raw, begin)
-        if end == at + 2 + length:
-            return value
+    # Only the usual layout is read by hand; anything else goes through the message.
+    if raw[0] == _NAME_ID and raw[at] == _VALUE:
+        begin = at + 3
+        if tag == _FLOAT64 and length == 9 and begin + 8 <= len(raw):
+            return float(_DOUBLE.unpack_from(raw, begin)[0])
+        if tag == _FLOAT32 and length == 5 and begin + 4 <= len(raw):
+            return float(_FLOAT.unpack_from(raw, begin)[0])
+        if tag in (_UINT32, _UINT64) and length < 12 and at + 2 + length <= len(raw):
+            value, end = _varint(raw, begin)
+            if end == at + 2 + length:
+                return value
     metric = _metric(raw)
     return None if metric is None else value_of(metric.value)
 
