@@ -104,7 +104,7 @@ def _tables(path: str) -> list[Report]:
         found = formats.read(path)
     except (OSError, SolscopeError):
         return []  # it is still read as a log
-    return [found] if isinstance(found, Report) else []
+    return [found] if isinstance(found, Report) and found.launches else []
 
 
 def _bundled(folder: str) -> Iterator[str]:

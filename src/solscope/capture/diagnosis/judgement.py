@@ -173,8 +173,6 @@ def _answer(
             "Undecided: the profiler reports an error that no template knows",
             (_UNKNOWN_CHECK,),
         )
-    if well:
-        return (Outcome.WELL, "ok", well[0].title, ())
     if "no-kernels-profiled" in facts.counts:
         return (
             Outcome.UNDECIDED,
@@ -182,6 +180,8 @@ def _answer(
             "Undecided: nothing was profiled, and the log does not say why",
             _EMPTY_CHECKS,
         )
+    if well:
+        return (Outcome.WELL, "ok", well[0].title, ())
     if harmless:
         return (Outcome.WELL, "ok", "No fault found: only lines that are harmless", ())
     if facts.counts:
