@@ -96,11 +96,6 @@ def kind_of(path: str) -> str:
     return str(_choose(_head(path), path).NAME)
 
 
-def holds_counters(head: bytes, path: str) -> bool:
-    """Whether a file's first bytes are of a format that holds counters."""
-    return any(r.NAME in COUNTERS and r.recognises(head, path) for r in readers())
-
-
 def _choose(head: bytes, path: str) -> ModuleType:
     for candidate in readers():
         if candidate.recognises(head, path):
