@@ -80,7 +80,7 @@ def test_any_fault_in_a_file_is_refused_or_answered(changes: list[tuple[Any, Any
         try:
             for key in path[:-1]:
                 inner = inner[key]
-            inner[path[-1]] = junk
+            inner[path[-1]] = copy.deepcopy(junk)
         except (TypeError, KeyError, IndexError):
             continue
     try:

@@ -43,7 +43,7 @@ _LISTS_OF_MAPPINGS = _names(
     """
 )
 _LISTS = _names("command args accessModes add drop values")
-_WHOLE = _names("periodSeconds failureThreshold timeoutSeconds initialDelaySeconds")
+_WHOLE = _names("periodSeconds failureThreshold timeoutSeconds initialDelaySeconds restartCount")
 _TEXTS = _names(
     """
     name namespace image nodeName runtimeClassName priorityClassName serviceAccountName
