@@ -295,6 +295,11 @@ def test_a_target_that_the_file_lacks_is_answered_with_what_it_has(tmp_path: Pat
     assert "Deployment/chat" in str(caught.value)
 
 
+def test_a_file_without_its_option_is_told_from_a_workload(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a file"):
+        by_file(tmp_path, deployment(), target="other/manifest.yaml")
+
+
 def test_a_container_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         by_file(tmp_path, deployment(), container="nope")
