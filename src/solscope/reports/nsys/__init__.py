@@ -19,7 +19,7 @@ from solscope.model.trace import TimelineReport
 from solscope.reports import missing
 from solscope.reports.nsys import facts, schema
 from solscope.reports.nsys.columns import Bulk, Columns, Names, read_only_uri
-from solscope.reports.nsys.unfold import plain_file
+from solscope.reports.unfold import plain_file
 
 NAME = "nsys-sqlite"
 

@@ -19,8 +19,10 @@ from solscope.model.report import Device, Provenance
 from solscope.model.trace import KernelTime, TimelineReport
 from solscope.reports import missing
 from solscope.reports.nsys_stats import rows
+from solscope.reports.nsys_stats.explanation import explain
 from solscope.reports.nsys_stats.tables import Output, StatsTable, split
 from solscope.reports.nsys_stats.text import lines_of
+from solscope.reports.unfold import plain_bytes
 
 NAME = "nsys-stats"
 
@@ -43,8 +45,7 @@ def read(path: str, sha256: str, **options: object) -> TimelineReport:
     A GPU trace fills its tables; summaries become ``sums``. Raises ReportError where a number
     cannot be read or nothing of the file is a table of nsys, UnknownUnit for an unknown unit.
     """
-    with open(path, "rb") as file:
-        output = split(lines_of(file.read()))
+    output = split(lines_of(plain_bytes(path)))
     if not output.tables and not output.skipped:
         raise ReportError("no table of nsys stats in this file", where=path, hint=HINT)
     try:
@@ -158,3 +159,6 @@ def _with_missing_kernels(report: TimelineReport, output: Output) -> TimelineRep
         where="nsys skipped the kernel table" if output.skipped else "the kernel table is empty",
     )
     return replace(report, issues=(issue, *report.issues), absences=(*report.absences, absence))
+
+
+__all__ = ["NAME", "explain", "read", "recognises"]
