@@ -199,3 +199,21 @@ def test_each_column_is_explained_with_its_unit_and_factor() -> None:
         "Name": ("name", "", 1.0, "k"),
     }
     assert (reading.delimiter, reading.lines_before_table) == (",", 0)
+
+
+def test_calls_of_other_libraries_are_not_taken_for_cudas(tmp_path: Path) -> None:
+    text = (
+        "Total Time (ns),Num Calls,Name\n9,3,poll\n\n"
+        "Total Time (ns),Num Calls,Name\n5,2,cudaLaunchKernel\n"
+    )
+    report = read(tmp_path, text)
+    assert [(c.name, c.calls) for c in report.calls] == [("cudaLaunchKernel", 2)]
+
+
+def test_ranges_are_no_kernels(tmp_path: Path) -> None:
+    text = (
+        KERNELS + "\n100.0,10,1,10,10,10,10,0,k\n\n"
+        "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Range\n"
+        "100.0,99,1,99,99,99,99,0,decode\n"
+    )
+    assert [t.name for t in read(tmp_path, text).kernel_times()] == ["k"]

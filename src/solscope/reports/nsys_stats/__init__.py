@@ -16,7 +16,7 @@ from solscope.model import trace
 from solscope.model.finding import Absence, Issue, Severity
 from solscope.model.kernel_name import short_name
 from solscope.model.report import Device, Provenance
-from solscope.model.trace import KernelTime, TimelineReport
+from solscope.model.trace import CallTotal, KernelTime, TimelineReport
 from solscope.reports import missing
 from solscope.reports.nsys_stats import rows
 from solscope.reports.nsys_stats.explanation import explain
@@ -69,7 +69,7 @@ def _assemble(output: Output, path: str, sha256: str) -> TimelineReport:
         )
     summaries = _summary_tables(by_kind)
     sums = [time for t in summaries for time in rows.kernel_times(rows.Cells(t, path), short_name)]
-    calls = [call for t in by_kind["calls"][:1] for call in rows.calls(rows.Cells(t, path))]
+    calls = _gpu_calls(by_kind["calls"], path)
     report = TimelineReport(
         provenance=Provenance(
             path=path,
@@ -108,6 +108,15 @@ def _summary_tables(by_kind: dict[str, list[StatsTable]]) -> list[StatsTable]:
     """One summary only: the same kernels stand in each of them."""
     plain = [t for t in by_kind["kernels"] if t.where("grid") is None]
     return (plain or by_kind["kernels"] or by_kind["gpu"])[:1]
+
+
+def _gpu_calls(tables: Sequence[StatsTable], path: str) -> list[CallTotal]:
+    """Calls of CUDA or HIP. Tables of other libraries' calls have the same columns."""
+    for table in tables:
+        found = list(rows.calls(rows.Cells(table, path)))
+        if any(call.name.startswith(("cu", "hip")) for call in found):
+            return found
+    return []
 
 
 def _issues(output: Output, used: Sequence[StatsTable], path: str) -> Iterator[Issue]:
