@@ -136,7 +136,8 @@ class PodSnapshot:
     containers: tuple[ContainerSnapshot, ...]
     init_containers: tuple[ContainerSnapshot, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    # kubectl's last-applied annotation repeats the whole object, secrets included.
+    annotations: Mapping[str, str] = field(default_factory=dict, repr=False)
     node: str | None = None
     phase: str | None = None
     node_selector: Mapping[str, str] = field(default_factory=dict)
