@@ -181,6 +181,7 @@ def test_a_secret_inside_the_container_is_never_shown() -> None:
     for form in ("table", "json"):
         outcome = live(a_cluster(outputs={"sh": output(texts)}), exec=True, format=form)
         assert "verysecret" not in outcome.text
+        assert "verysecret" not in repr(outcome.value)
         assert "secret-in-plain-text" in codes(outcome)
 
 
