@@ -20,7 +20,7 @@ from solscope.errors import UsageError
         ),
         (
             a_deployment(a_container(env={"A": "1"})),
-            "m.yaml: Deployment/chat: spec.template.spec.containers[0].env must be a list of objects",
+            "m.yaml: Deployment/chat: spec.template.spec.containers[0].env must be a list of obj",
         ),
         (
             a_deployment({"image": "x"}),
