@@ -39,7 +39,7 @@ fix: setup
 # Rewrite the golden pages and the sample; look at the difference before you commit it.
 golden: setup
 	$(BIN)/python tools/make_sample.py
-	SOLSCOPE_GOLDEN=rewrite $(BIN)/python -m pytest tests/golden -q
+	SOLSCOPE_GOLDEN=rewrite $(BIN)/python -m pytest -q tests/golden tests/flows
 
 bench: setup
 	$(BIN)/python -m bench

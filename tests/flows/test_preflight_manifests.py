@@ -1,7 +1,7 @@
 """Real deployments: every published manifest, and the same as an API server returned them.
 
 The golden pages hold our own words only: the answer and each finding's severity, code and fact.
-SOLSCOPE_REWRITE_GOLDEN=1 rewrites them.
+SOLSCOPE_GOLDEN=rewrite rewrites them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def page(found: tuple[Preflight, ...]) -> str:
 
 def compare_with_golden(name: str, text: str) -> None:
     path = GOLDEN / f"{name}.txt"
-    if os.environ.get("SOLSCOPE_REWRITE_GOLDEN") == "1":
+    if os.environ.get("SOLSCOPE_GOLDEN") == "rewrite":
         path.write_text(text)
     assert text == path.read_text()
 

@@ -189,7 +189,7 @@ def flatten(node: Any, path: str, into: dict[str, Any]) -> None:
 
 def compare_with_golden(name: str, text: str) -> None:
     path = GOLDEN / name
-    if os.environ.get("SOLSCOPE_REWRITE_GOLDEN") == "1":
+    if os.environ.get("SOLSCOPE_GOLDEN") == "rewrite":
         path.write_text(text)
     assert text == path.read_text()
 

@@ -1,6 +1,6 @@
 """The pages for the corpus's logs, looked at by eye once and kept.
 
-``SOLSCOPE_GOLDEN=write`` rewrites them. Only our own words and the profiler's are kept: paths,
+``SOLSCOPE_GOLDEN=rewrite`` rewrites them. Only our own words and the profiler's are kept: paths,
 process numbers and everything else that belongs to the logs' authors is masked.
 """
 
@@ -47,7 +47,7 @@ def test_the_page_of_a_corpus_log_is_as_it_was_agreed(
     monkeypatch.chdir(tmp_path)
     kept = PAGES / f"{record['sha256'][:8]}.md"
     text = page(record, tmp_path)
-    if os.environ.get("SOLSCOPE_GOLDEN") == "write":
+    if os.environ.get("SOLSCOPE_GOLDEN") == "rewrite":
         kept.write_text(text, encoding="utf-8")
     assert text == kept.read_text(encoding="utf-8")
 

@@ -50,6 +50,7 @@ def place(totals: KernelTotals, chip: Chip | None) -> RooflinePoint:
                 reason=_why_nothing_stands(totals),
                 remedy="collect FLOP and DRAM byte counters: `--set roofline` with ncu 2025.1 "
                 "or newer, or `solscope plan --level roofline`",
+                is_derived=True,
             )
         )
     if chip is not None and not datasheet:
@@ -58,6 +59,7 @@ def place(totals: KernelTotals, chip: Chip | None) -> RooflinePoint:
                 field="speed_of_light.datasheet",
                 reason=_why_nothing_stands(totals),
                 remedy="collect FLOP and DRAM byte counters",
+                is_derived=True,
             )
         )
     return RooflinePoint(
@@ -108,6 +110,7 @@ def _intensity(totals: KernelTotals, is_resident: bool, absences: list[Absence])
                 field="arithmetic_intensity",
                 reason=f"{' and '.join(missing) or 'FLOP and bytes together'} not measured",
                 remedy="collect both in one capture: `solscope plan --level roofline`",
+                is_derived=True,
             )
         )
         return None

@@ -18,12 +18,14 @@ class Severity(StrEnum):
 class Absence:
     """A quantity that is not known, why, and what to collect to know it.
 
-    ``field`` is the name of the field that is ``None`` because of this.
+    ``field`` is the name of the field that is ``None`` because of this. ``is_derived`` says that
+    it is missing only because what it is made of is, which has an absence of its own.
     """
 
     field: str
     reason: str
     remedy: str | None = None
+    is_derived: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,9 +25,10 @@ _DURATIONS = (
     "gpu__time_duration",
 )
 
-_FLOP_SECTIONS = (
-    "collect `--section SpeedOfLight_RooflineChart` (rates of FP32 and FP64), or "
-    "`--metrics smsp__sass_thread_inst_executed_op_{fadd,fmul,ffma}_pred_on.sum`"
+_NO_COUNTER = "no {} operation counter was collected"
+_FLOP_REMEDY = (
+    "collect `--section SpeedOfLight_RooflineChart` (FP32 and FP64), or `--metrics "
+    "smsp__sass_thread_inst_executed_op_{fadd,fmul,ffma,hadd,hmul,hfma,dadd,dmul,dfma}_pred_on.sum`"
 )
 _DRAM_REMEDY = "collect `--metrics dram__bytes_read.sum,dram__bytes_write.sum`"
 _DRAM_REMEDY_CC12 = "collect `--metrics dram__bytes_op_read.sum,dram__bytes_op_write.sum`"
@@ -182,9 +183,9 @@ def scalar_work(launch: KernelLaunch, time_ns: float | None, ledger: Ledger) -> 
     if fp32 is not None and launch.device.compute_capability in PACKED_FP32_CAPABILITIES:
         fp32 = _with_packed(metrics, fp32, time_ns, histogram, ledger)
     elif fp32 is None:
-        ledger.miss("flop.fp32", "no FP32 operation counter was collected", _FLOP_SECTIONS)
+        ledger.miss("flop.fp32", _NO_COUNTER.format("FP32"), _FLOP_REMEDY)
     if fp64 is None:
-        ledger.miss("flop.fp64", "no FP64 operation counter was collected", _FLOP_SECTIONS)
+        ledger.miss("flop.fp64", _NO_COUNTER.format("FP64"), _FLOP_REMEDY)
     return _with_fp16(metrics, time_ns, histogram, ledger, fp64=fp64, fp32=fp32)
 
 
@@ -244,11 +245,7 @@ def _with_fp16(
         mul = histogram.total("HMUL2")
         fma = histogram.total("HFMA2", "HFMA2.MMA")
     if add is None or mul is None or fma is None:
-        ledger.miss(
-            "flop.fp16",
-            "no FP16 operation counter was collected",
-            "collect `--metrics smsp__sass_thread_inst_executed_op_{hadd,hmul,hfma}_pred_on.sum`",
-        )
+        ledger.miss("flop.fp16", _NO_COUNTER.format("FP16"), _FLOP_REMEDY)
         return Scalar(fp64=fp64, fp32=fp32, fp16=None)
     # Compilers materialise constants with HFMA2: FMAs without one FP16 add or multiply, in a
     # kernel whose FP32 work outweighs them, are that and not arithmetic.

@@ -161,6 +161,7 @@ def merged(absences: Sequence[Absence]) -> tuple[Absence, ...]:
             field=clean(a.field),
             reason=clean(a.reason),
             remedy=None if a.remedy is None else clean(a.remedy),
+            is_derived=a.is_derived,
         )
         for a in absences
     )

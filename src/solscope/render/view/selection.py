@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from solscope.model.finding import Absence, Finding, Severity
 from solscope.render.view.page import Page
@@ -34,15 +35,30 @@ def _number(row: Row, sort: str) -> float:
 def grouped_absences(page: Page, ranks: Collection[int]) -> Iterator[tuple[Absence, str]]:
     """What is missing, each absence once, with the kernels (``#1, #4``) that lack it.
 
-    Reasons that differ by a number only are one; the first stands for all, and it is said.
+    Left out is what is missing only because something else is. Reasons that differ by a number
+    only are one; the first stands for all, and it is said. Fields that the same kernels lack and
+    one remedy brings are one line.
     """
+    yield from ((absence, "whole report") for absence in page.absences)
+    lines: dict[tuple[str, str | None], list[Absence]] = {}
+    for absence, kernels in _each_absence(page, ranks):
+        lines.setdefault((kernels, absence.remedy), []).append(absence)
+    for (kernels, _), members in lines.items():
+        first = members[0]
+        if len(members) > 1:
+            fields = ", ".join(absence.field for absence in members)
+            reason = first.reason if len({a.reason for a in members}) == 1 else "not collected"
+            first = replace(first, field=fields, reason=reason)
+        yield first, kernels
+
+
+def _each_absence(page: Page, ranks: Collection[int]) -> Iterator[tuple[Absence, str]]:
     groups: dict[tuple[str, str, str | None], list[tuple[int, Absence]]] = {}
     for row in page.rows:
         for absence in row.absences if row.rank in ranks else ():
-            key = (absence.field, _NUMBER.sub("0", absence.reason), absence.remedy)
-            groups.setdefault(key, []).append((row.rank, absence))
-    for absence in page.absences:
-        yield absence, "whole report"
+            if not absence.is_derived:
+                key = (absence.field, _NUMBER.sub("0", absence.reason), absence.remedy)
+                groups.setdefault(key, []).append((row.rank, absence))
     for members in groups.values():
         first_rank, first = members[0]
         kernels = _ranks([rank for rank, _ in members], len(ranks))
