@@ -86,14 +86,6 @@ def _head(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
         for issue in report.issues:
             where = f" ({issue.where})" if issue.where else ""
             yield f"  {issue.severity.value}: {issue.what}{where}", "yellow"
-    derived = {a.field for row in rows for a in row.absences if a.is_derived}
-    if derived and groups:
-        what = "intensity" if "arithmetic_intensity" in derived else "speed of light"
-        yield (
-            f"without these, no {what}: `solscope plan --level roofline` writes the ncu command "
-            "that collects them in one capture",
-            "",
-        )
     if shown.incomplete_text:
         yield shown.incomplete_text, "bold red"
     shares = ", ".join(f"{s.style.label} {s.text}" for s in shown.shares)
@@ -231,6 +223,14 @@ def _foot(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     if len(groups) > MOST_ABSENCES:
         yield (
             f"and {len(groups) - MOST_ABSENCES} more kinds of absence: --format json or --html",
+            "",
+        )
+    derived = {a.field for row in rows for a in row.absences if a.is_derived}
+    if derived and groups:
+        what = "intensity" if "arithmetic_intensity" in derived else "speed of light"
+        yield (
+            f"without these, no {what}: `solscope plan --level roofline` writes the ncu command "
+            "that collects them in one capture",
             "",
         )
     derived = {a.field for row in rows for a in row.absences if a.is_derived}
