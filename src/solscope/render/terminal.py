@@ -233,13 +233,5 @@ def _foot(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
             "that collects them in one capture",
             "",
         )
-    derived = {a.field for row in rows for a in row.absences if a.is_derived}
-    if derived and groups:
-        what = "intensity" if "arithmetic_intensity" in derived else "speed of light"
-        yield (
-            f"without these, no {what}: `solscope plan --level roofline` writes the ncu command "
-            "that collects them in one capture",
-            "",
-        )
     if shown.incomplete_text:
         yield shown.incomplete_text, "bold red"
