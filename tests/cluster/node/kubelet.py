@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.cluster.controllers import objects
+from tests.cluster.node.container import Container
 from tests.cluster.node.images import Images
 from tests.cluster.node.runtime import Runc
 from tests.cluster.node.worker import PodWorker
@@ -52,9 +53,9 @@ class Kubelet:
             for pod in self.store.list(objects.PODS):
                 uid = pod["metadata"]["uid"]
                 finished = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-                if pod["spec"].get("nodeName") == self.name and uid not in self.workers:
-                    if not finished:
-                        self._take(pod)
+                is_here = pod["spec"].get("nodeName") == self.name
+                if is_here and not finished and uid not in self.workers:
+                    self._take(pod)
             self.store.wait(seen, POLL_S)
             self._stop.wait(0.02)
 
@@ -86,7 +87,7 @@ class Kubelet:
         found.kill_reason = reason
         self.runc.signal(found.identifier, "KILL")
 
-    def _running(self, pod: Json, container: str):  # type: ignore[no-untyped-def]
+    def _running(self, pod: Json, container: str) -> Container:
         worker = self.workers.get(pod["metadata"]["uid"])
         found = worker.containers.get(container) if worker else None
         if found is None or not found.is_running:
@@ -110,7 +111,7 @@ class Kubelet:
             )
         return self._lines(found, request, previous)
 
-    def _lines(self, found, request: Request, previous: bool) -> Iterator[bytes]:  # type: ignore[no-untyped-def]
+    def _lines(self, found: Container, request: Request, previous: bool) -> Iterator[bytes]:
         path = found.log(previous=previous)
         limit = int(request.option("limitBytes") or 0)
         tail = request.option("tailLines")
@@ -126,7 +127,7 @@ class Kubelet:
                     if limit:
                         return
                     continue
-                if not request.is_true("follow") or process.poll() is not None:
+                if not request.is_true("follow") or process is None or process.poll() is not None:
                     yield source.read()
                     return
                 time.sleep(0.05)

@@ -97,9 +97,7 @@ class Runc:
 
     def signal(self, identifier: str, name: str) -> None:
         """Send a signal to the first process; silent if it has gone."""
-        subprocess.run(
-            self._command("kill", identifier, name), capture_output=True, check=False
-        )
+        subprocess.run(self._command("kill", identifier, name), capture_output=True, check=False)
 
     def remove(self, identifier: str) -> None:
         """Kill what is left and take the container's files away."""
@@ -129,14 +127,10 @@ def _config(spec: Spec) -> dict[str, object]:
     mounts = [m for m in mounts if m["destination"] != "/sys" or os.geteuid() == 0]
     for source, goal, read_only in spec.binds:
         options = ["rbind", "ro" if read_only else "rw"]
-        mounts.append(
-            {"destination": goal, "type": "bind", "source": source, "options": options}
-        )
+        mounts.append({"destination": goal, "type": "bind", "source": source, "options": options})
     kinds = ("pid", "network", "ipc", "uts", "mount")
     namespaces = [
-        {"type": kind, "path": spec.namespaces[kind]}
-        if kind in spec.namespaces
-        else {"type": kind}
+        {"type": kind, "path": spec.namespaces[kind]} if kind in spec.namespaces else {"type": kind}
         for kind in kinds
     ]
     return {

@@ -44,7 +44,9 @@ class Sandbox:
         path = Path(f"/proc/{self._holder.pid}/task/{self._holder.pid}/children")
         for _ in range(200):
             found = path.read_text().split() if path.exists() else []
-            if found and os.readlink(f"/proc/{found[0]}/ns/net") != os.readlink("/proc/self/ns/net"):
+            if found and os.readlink(f"/proc/{found[0]}/ns/net") != os.readlink(
+                "/proc/self/ns/net"
+            ):
                 return int(found[0])
             time.sleep(0.01)
         raise OSError("a pod's namespaces could not be made")

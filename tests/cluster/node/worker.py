@@ -281,9 +281,7 @@ def _conditions(before: list[Json], begun: bool, ready: bool, waiting: list[str]
     for kind, holds, reason in wanted:
         status = "True" if holds else "False"
         known = next((c for c in before if c["type"] == kind), None)
-        moved = (
-            known["lastTransitionTime"] if known and known["status"] == status else timestamp()
-        )
+        moved = known["lastTransitionTime"] if known and known["status"] == status else timestamp()
         entry: Json = {"type": kind, "status": status, "lastTransitionTime": moved}
         if not holds:
             names = " ".join(waiting)

@@ -67,4 +67,6 @@ def warnings(store: Store, body: Json) -> list[str]:
     level = _level(store, body["metadata"]["namespace"], podsecurity.WARN)
     template = ((body.get("spec") or {}).get("template") or {}).get("spec") or {}
     text = podsecurity.violations(template, level)
-    return [podsecurity.refusal(level, text).replace("violates", "would violate", 1)] if text else []
+    return (
+        [podsecurity.refusal(level, text).replace("violates", "would violate", 1)] if text else []
+    )

@@ -81,9 +81,7 @@ class Api:
         rbac.check(self.store, request.user, ask)
         if target.subresource in ("exec", "attach", "portforward") and request.method == "GET":
             # Since 1.35 a WebSocket stream needs the right to create as well.
-            create = Ask(
-                "create", "", "pods", target.subresource, target.namespace, target.name
-            )
+            create = Ask("create", "", "pods", target.subresource, target.namespace, target.name)
             if rbac.allowed_by(self.store, request.user, create) is None:
                 raise forbidden("pods", "", target.name, "")
 

@@ -103,9 +103,7 @@ def record_update(before: Json | None, after: Json, manager: str) -> None:
         if entry["manager"] != manager or entry["operation"] != "Update":
             kept -= changed
         _store_entry(entries, entry["manager"], entry["operation"], entry["apiVersion"], kept)
-    mine = next(
-        (e for e in entries if (e["manager"], e["operation"]) == (manager, "Update")), None
-    )
+    mine = next((e for e in entries if (e["manager"], e["operation"]) == (manager, "Update")), None)
     owned = _paths(mine["fieldsV1"]) if mine else set()
     _store_entry(entries, manager, "Update", after.get("apiVersion", ""), owned | changed)
     after["metadata"]["managedFields"] = entries
@@ -127,7 +125,7 @@ def apply(before: Json | None, wanted: Json, manager: str, force: bool) -> Json:
     for entry in entries:
         if entry is not mine:
             others |= _paths(entry["fieldsV1"])
-    result = overlay(before or {}, wanted)
+    result: Json = overlay(before or {}, wanted)
     for path in sorted(let_go - others, key=len, reverse=True):
         _drop(result, path)
     _store_entry(entries, manager, "Apply", wanted.get("apiVersion", ""), set(new))

@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 KINDS = ("cut", "delay", "status", "refuse-upgrade", "lose-watch", "drop")
 
@@ -31,7 +32,7 @@ class Fault:
     code: int = 500
 
     def matches(self, method: str, url: str) -> bool:
-        """Whether the rule is about this request; ``path`` and ``query`` are regular expressions."""
+        """Whether the rule is about this request (``path``, ``query``: regular expressions)."""
         path, _, query = url.partition("?")
         return (
             (not self.method or self.method == method)
@@ -49,11 +50,11 @@ class Faults:
     lock: threading.Lock = field(default_factory=threading.Lock)
     lost_watch: threading.Event = field(default_factory=threading.Event)
 
-    def add(self, kind: str, **options: object) -> Fault:
+    def add(self, kind: str, **options: Any) -> Fault:
         """Put a rule in force. Raises ValueError for an unknown kind."""
         if kind not in KINDS:
             raise ValueError(f"no fault {kind!r}; one of {', '.join(KINDS)}")
-        rule = Fault(kind, **options)  # type: ignore[arg-type]
+        rule = Fault(kind, **options)
         with self.lock:
             self.rules.append(rule)
             if kind == "lose-watch":
@@ -85,7 +86,9 @@ class Faults:
 class CutWriter:
     """Lets ``limit`` bytes through, then calls ``cut`` and raises ConnectionResetError."""
 
-    def __init__(self, write: Callable[[bytes], object], limit: int, cut: Callable[[], None]) -> None:
+    def __init__(
+        self, write: Callable[[bytes], object], limit: int, cut: Callable[[], None]
+    ) -> None:
         self._write, self._left, self._cut = write, limit, cut
 
     def __call__(self, data: bytes) -> None:

@@ -21,6 +21,7 @@ from tests.cluster.server.request import Request, Response, refused
 from tests.cluster.server.status import ApiError
 
 FAULTS_PATH = "/test/faults"
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -32,13 +33,14 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *args: Any) -> None:
         """Say nothing."""
 
-    def _answer(self) -> None:
+    def answer(self) -> None:
+        """Answer one request."""
         length = int(self.headers.get("Content-Length") or 0)
         chunked = "chunked" in self.headers.get("Transfer-Encoding", "")
         body = self._chunks() if chunked else self.rfile.read(length)
         acting = self.api.faults.take(self.command, self.path)
         self._emit = self._writer(acting)
-        headers = {name: value for name, value in self.headers.items()}
+        headers = dict(self.headers.items())
         try:
             for rule in acting:
                 if rule.kind == "delay":
@@ -53,8 +55,6 @@ class Handler(BaseHTTPRequestHandler):
             self._respond(headers, body, acting)
         except (ConnectionError, ssl.SSLError, TimeoutError):
             self.close_connection = True
-
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer
 
     def _chunks(self) -> bytes:
         body = b""
@@ -112,7 +112,9 @@ class Handler(BaseHTTPRequestHandler):
         if answer.status != 204:
             lines.append(f"Content-Type: {answer.content_type}")
         lines += [f"Warning: 299 - {json.dumps(text)}" for text in answer.warnings]
-        lines.append("Transfer-Encoding: chunked" if streamed else f"Content-Length: {len(payload)}")
+        lines.append(
+            "Transfer-Encoding: chunked" if streamed else f"Content-Length: {len(payload)}"
+        )
         self._emit("\r\n".join(lines).encode() + b"\r\n\r\n" + payload)
         if answer.stream is not None:
             for piece in answer.stream:
@@ -148,7 +150,8 @@ class Listener:
     """Serves an Api over TLS on a loopback port until stopped."""
 
     def __init__(self, api: Api, certificate: Path, key: Path, port: int = 0) -> None:
-        handler = type("BoundHandler", (Handler,), {"api": api})
+        methods = {f"do_{name}": Handler.answer for name in METHODS}
+        handler = type("BoundHandler", (Handler,), {"api": api, **methods})
         self._plain = _Server(("127.0.0.1", 0), handler)
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(certificate, key)

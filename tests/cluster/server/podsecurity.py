@@ -103,9 +103,7 @@ def _baseline_capabilities(containers: list[Json]) -> str:
         return ""
     names = sorted({cap for c in bad for cap in _added(c)} - _BASELINE_CAPABILITIES)
     where = "securityContext.capabilities.add"
-    return (
-        f"non-default capabilities ({_named(bad)} must not include {_quoted(names)} in {where})"
-    )
+    return f"non-default capabilities ({_named(bad)} must not include {_quoted(names)} in {where})"
 
 
 def _host_path(spec: Json) -> str:

@@ -64,10 +64,10 @@ def watch(store: Store, target: Target, request: Request, lost: threading.Event)
     limit = float(request.option("timeoutSeconds") or DEFAULT_WATCH_S)
     with store.lock:
         oldest = store.history[0].version if store.history else store.version
-        if stated not in ("", "0") and store.history.maxlen == len(store.history):
-            if int(stated) < oldest - 1:
-                message = f"too old resource version: {stated} ({oldest})"
-                raise ApiError(410, "Expired", message)
+        is_full = store.history.maxlen == len(store.history)
+        if is_full and stated not in ("", "0") and int(stated) < oldest - 1:
+            message = f"too old resource version: {stated} ({oldest})"
+            raise ApiError(410, "Expired", message)
         initial: list[Json] = []
         if stated in ("", "0") or request.is_true("sendInitialEvents"):
             initial = [b for b in store.list(target.resource, target.namespace) if match(b)]
@@ -95,7 +95,9 @@ def _stream(
     ends = time.monotonic() + limit
     for body in initial:
         yield line("ADDED", body)
-    if request.is_true("sendInitialEvents"):
+    asked_all = request.option("resourceVersion") in ("", "0")
+    marks = request.is_true("allowWatchBookmarks")
+    if request.is_true("sendInitialEvents") or (asked_all and marks):
         yield _bookmark(target, start, initial_end=True)
     marked = time.monotonic()
     while time.monotonic() < ends and not lost.is_set():
@@ -109,7 +111,7 @@ def _stream(
             event = _event(change, match)
             if event is not None:
                 yield line(*event)
-        if request.is_true("allowWatchBookmarks") and time.monotonic() - marked > BOOKMARK_EVERY_S:
+        if marks and time.monotonic() - marked > BOOKMARK_EVERY_S:
             marked = time.monotonic()
             yield _bookmark(target, start, initial_end=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import yaml
@@ -12,7 +13,7 @@ import yaml
 from tests.cluster.server import resources
 from tests.cluster.server.rbac import User
 from tests.cluster.server.resources import Resource
-from tests.cluster.server.status import ApiError, Json, bad_request, no_such_page
+from tests.cluster.server.status import ApiError, bad_request, no_such_page
 
 PROTOBUF_MAGIC = b"k8s\x00"
 
@@ -78,7 +79,7 @@ class Request:
         agent = self.headers.get("user-agent", "unknown").partition("/")[0]
         return self.option("fieldManager") or agent or "unknown"
 
-    def parsed(self) -> Json:
+    def parsed(self) -> Any:
         """The body as an object. JSON and YAML; of protobuf only what ``wire.py`` knows."""
         if self.body.startswith(PROTOBUF_MAGIC):
             from tests.cluster.server import wire
@@ -90,10 +91,12 @@ class Request:
             else:
                 value = json.loads(self.body)
         except (ValueError, yaml.YAMLError) as error:
-            raise bad_request(f"the body of the request was in an unknown format: {error}") from None
+            raise bad_request(
+                f"the body of the request was in an unknown format: {error}"
+            ) from None
         if not isinstance(value, dict | list):
             raise bad_request("the body of the request is no object")
-        return value  # type: ignore[return-value]
+        return value
 
     def for_user(self, user: User) -> Request:
         """The same request by someone else."""

@@ -17,7 +17,7 @@ _LOOSE = (
     "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
     "io.k8s.apimachinery.pkg.runtime.RawExtension",
 )
-_GO_NAMES = {dict: "object", list: "array", str: "string", bool: "bool"}
+_GO_NAMES: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
 
 
 @cache

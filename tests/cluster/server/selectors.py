@@ -43,7 +43,7 @@ def split_terms(text: str) -> list[str]:
 def labels(text: str) -> Match:
     """A predicate over objects for a label selector."""
     terms = [_label_term(term) for term in split_terms(text)]
-    return lambda body: all(t((body["metadata"].get("labels") or {})) for t in terms)
+    return lambda body: all(t(body["metadata"].get("labels") or {}) for t in terms)
 
 
 def _label_term(term: str) -> Callable[[Json], bool]:

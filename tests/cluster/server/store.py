@@ -6,6 +6,7 @@ import copy
 import threading
 import uuid
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -102,7 +103,7 @@ class Store:
             self.changed.notify_all()
             return last
 
-    def since(self, version: int, resource: Resource) -> list[Change]:
+    def since(self, version: int, resource: Resource) -> Sequence[Change]:
         """Changes of a kind after a version, oldest first."""
         with self.lock:
             newer = [c for c in reversed(self.history) if c.version > version]

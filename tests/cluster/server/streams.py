@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import socket
 import subprocess
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
+from typing import IO
 
 from tests.cluster.server import spdy
 from tests.cluster.server.status import Json
@@ -63,14 +66,24 @@ def exit_status(code: int, failure: str | None) -> Json:
     }
 
 
-def _pump(source: object, sink: Write, kept: bytearray | None = None) -> None:
+def _pump(source: IO[bytes], sink: Write, kept: bytearray | None = None) -> None:
     while True:
-        data = source.read1(CHUNK)  # type: ignore[attr-defined]
+        data = os.read(source.fileno(), CHUNK)
         if not data:
             return
         if kept is not None and len(kept) < CHUNK:
             kept += data
         sink(data)
+
+
+def _discard(_: bytes) -> None:
+    return
+
+
+def _feed(sink: IO[bytes], data: bytes) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        sink.write(data)
+        sink.flush()
 
 
 def _quietly(action: Callable[[], object]) -> None:
@@ -84,19 +97,28 @@ def _run(session: Session, send_out: Write, send_err: Write) -> Json:
     """Pump a process's output to its end and give the closing Status."""
     kept = bytearray()
     process = session.process
+
+    def pump(source: IO[bytes] | None, sink: Write, keep: bytearray | None) -> None:
+        assert source is not None
+        try:
+            _pump(source, sink, keep)
+        except (OSError, ValueError):
+            # The client has gone; nobody will read what the process still writes.
+            process.terminate()
+            _quietly(source.close)
+
     threads = [
-        threading.Thread(
-            target=lambda: _quietly(lambda: _pump(process.stdout, send_out)), daemon=True
-        ),
-        threading.Thread(
-            target=lambda: _quietly(lambda: _pump(process.stderr, send_err, kept)), daemon=True
-        ),
+        threading.Thread(target=pump, args=(process.stdout, send_out, None), daemon=True),
+        threading.Thread(target=pump, args=(process.stderr, send_err, kept), daemon=True),
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     code = process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            _quietly(pipe.close)
     return exit_status(code, session.failure(code, bytes(kept)))
 
 
@@ -113,7 +135,7 @@ def exec_websocket(session: Session, read: Read, write: Write, protocol: str) ->
             if not message or stdin is None:
                 continue
             if message[0] == 0:
-                _quietly(lambda data=message[1:]: (stdin.write(data), stdin.flush()))
+                _feed(stdin, message[1:])
             elif message[0] == 255 and message[1:] == b"\x00" and protocol.startswith("v5"):
                 _quietly(stdin.close)
         if session.process.poll() is None:
@@ -164,11 +186,10 @@ def exec_spdy(session: Session, read: Read, write: Write) -> None:
         ).start()
     elif session.process.stdin is not None:
         session.process.stdin.close()
-    nowhere: Write = lambda _: None  # noqa: E731
     status = _run(
         session,
-        streams["stdout"].send if "stdout" in streams else nowhere,
-        streams["stderr"].send if "stderr" in streams else nowhere,
+        streams["stdout"].send if "stdout" in streams else _discard,
+        streams["stderr"].send if "stderr" in streams else _discard,
     )
     for name in ("stdout", "stderr"):
         if name in streams:
@@ -178,13 +199,13 @@ def exec_spdy(session: Session, read: Read, write: Write) -> None:
     server.join(timeout=5)
 
 
-def _drain(queue: SimpleQueue[bytes | None], sink: object) -> None:
+def _drain(queue: SimpleQueue[bytes | None], sink: IO[bytes]) -> None:
     while True:
         data = queue.get()
         if data is None:
-            _quietly(sink.close)  # type: ignore[attr-defined]
+            _quietly(sink.close)
             return
-        _quietly(lambda: (sink.write(data), sink.flush()))  # type: ignore[attr-defined]  # noqa: B023
+        _feed(sink, data)
 
 
 def forward_tunnel(connect: Connect, read: Read, write: Write) -> None:
@@ -228,7 +249,8 @@ def _forward(connect: Connect, data: spdy.Stream, error: spdy.Stream) -> None:
             if chunk is None:
                 _quietly(lambda: backend.shutdown(socket.SHUT_WR))
                 return
-            _quietly(lambda: backend.sendall(chunk))  # noqa: B023
+            with contextlib.suppress(OSError):
+                backend.sendall(chunk)
 
     threading.Thread(target=upstream, daemon=True).start()
     with backend:

@@ -23,7 +23,9 @@ from tests.cluster.server.status import (
 from tests.cluster.server.store import Store, timestamp
 
 FOREGROUND = "foregroundDeletion"
-_STALE = "the object has been modified; please apply your changes to the latest version and try again"
+_STALE = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
 _NO_GENERATION = ("Namespace", "Service", "ConfigMap", "Secret", "Event", "Node", "ResourceQuota")
 _KEPT_META = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
@@ -121,7 +123,10 @@ def update(
     if stated and stated != old["resourceVersion"]:
         raise conflict(resource.plural, resource.group, target.name, resource.plural, _STALE)
     if meta.get("uid") not in (None, old["uid"]):
-        why = f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {old['uid']}"
+        why = (
+            f"Precondition failed: UID in precondition: {meta['uid']}, "
+            f"UID in object meta: {old['uid']}"
+        )
         raise conflict(resource.plural, resource.group, target.name, resource.plural, why)
     body = _only_subresource(target.subresource, body, before)
     meta = body["metadata"]
@@ -189,13 +194,17 @@ def patch(store: Store, target: Target, request: Request, warn: list[str]) -> tu
         return _apply(store, target, wanted, request, warn)
     before = existing(store, target)
     if kind == "application/json-patch+json":
-        after = merge.json_patch(before, wanted)  # type: ignore[arg-type]
+        after = merge.json_patch(before, wanted)
     elif kind == "application/merge-patch+json":
         after = merge.merge_patch(before, wanted)
     elif kind == "application/strategic-merge-patch+json":
         after = merge.strategic_merge(before, wanted)
     else:
-        message = f"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml (got {kind})"
+        message = (
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json-patch+json, application/merge-patch+json, "
+            "application/strategic-merge-patch+json, application/apply-patch+yaml"
+        )
         raise ApiError(415, "UnsupportedMediaType", message)
     mode = request.option("fieldValidation")
     unknown = schema.unknown_fields(after)
@@ -276,9 +285,7 @@ def _mark(store: Store, resource: Resource, found: Json, finalizer: str = "") ->
     return store.replace(resource, found)
 
 
-def _delete_pod(
-    store: Store, target: Target, found: Json, request: Request, options: Json
-) -> Json:
+def _delete_pod(store: Store, target: Target, found: Json, request: Request, options: Json) -> Json:
     spec, meta = found["spec"], found["metadata"]
     grace = options.get("gracePeriodSeconds")
     if grace is None and request.option("gracePeriodSeconds"):
