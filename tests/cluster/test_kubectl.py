@@ -50,7 +50,7 @@ def a_deployment(name: str, replicas: int = 2, text: str = "one") -> str:
     )
 
 
-def a_role(user: str) -> dict[str, object]:
+def a_role(user: str) -> str:
     """A role that may look at pods, bound to a user."""
     api, group = "rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io"
     rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
@@ -63,7 +63,7 @@ def a_role(user: str) -> dict[str, object]:
         "roleRef": {"apiGroup": group, "kind": "Role", "name": "looker"},
         "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
     }
-    return {"apiVersion": "v1", "kind": "List", "items": [role, binding]}
+    return f"{json.dumps(role)}\n---\n{json.dumps(binding)}"
 
 
 def start(cluster: Cluster, namespace: str, manifest: str) -> str:
@@ -256,7 +256,9 @@ def test_a_native_sidecar_starts_first_and_outlives_the_main_container(
         "restartPolicy": "Always",
         "volumeMounts": mount,
     }
-    manifest = json.loads(a_pod("p", ["sh", "-c", "ls /out > /out/seen; sleep 2"]))
+    manifest = json.loads(
+        a_pod("p", ["sh", "-c", "test -e /out/first && echo yes > /out/seen; sleep 2"])
+    )
     spec = manifest["spec"]
     spec["containers"][0]["volumeMounts"] = mount
     spec |= {
@@ -266,7 +268,7 @@ def test_a_native_sidecar_starts_first_and_outlives_the_main_container(
     }
     start(cluster, namespace, json.dumps(manifest))
     read = ("-n", namespace, "exec", "p", "-c", "keeper", "--", "cat", "/out/seen")
-    assert cluster.until(lambda: cluster.kubectl(*read, check=False).stdout) == b"first\nseen\n"
+    assert cluster.until(lambda: cluster.kubectl(*read, check=False).stdout) == b"yes\n"
 
 
 def test_a_pod_waits_while_no_gpu_is_free(cluster: Cluster, namespace: str) -> None:
@@ -307,7 +309,7 @@ def test_rights_are_what_roles_give(cluster: Cluster, namespace: str) -> None:
     assert cluster.kubectl(*ask, "create", "pods/exec").stdout == b"yes\n"
     refused = cluster.kubectl(*ask, "list", "pods", user="viewer", check=False)
     assert (refused.stdout, refused.returncode) == (b"no\n", 1)
-    cluster.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(a_role("viewer")))
+    cluster.kubectl("-n", namespace, "apply", "-f", "-", stdin=a_role("viewer"))
     allowed = cluster.kubectl(*ask, "list", "pods", user="viewer")
     assert allowed.stdout == b"yes\n"
     denied = cluster.kubectl("-n", namespace, "get", "secrets", user="viewer", check=False)

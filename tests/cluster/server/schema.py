@@ -17,7 +17,7 @@ _LOOSE = (
     "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
     "io.k8s.apimachinery.pkg.runtime.RawExtension",
 )
-_GO_NAMES: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
+_GO_NAMES: dict[str, str] = {"dict": "object", "list": "array", "str": "string", "bool": "bool"}
 
 
 @cache
@@ -102,7 +102,7 @@ def _go_complaint(node: Any, path: str, struct: str, types: list[str]) -> str:
     import re
 
     found = "number" if isinstance(node, int | float) and not isinstance(node, bool) else ""
-    found = found or _GO_NAMES[type(node)]
+    found = found or _GO_NAMES[type(node).__name__]
     wanted = next(t for t in types if t != "null")
     wanted = {"boolean": "bool", "integer": "int32"}.get(wanted, wanted)
     plain = re.sub(r"\[\d+\]", "", path)
