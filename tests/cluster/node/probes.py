@@ -38,7 +38,8 @@ def attempt(probe: Json, spec: Json, connect: Connect, run: Run) -> str | None:
             path = action.get("path", "/")
             request = f"GET {path} HTTP/1.0\r\nHost: localhost\r\nUser-Agent: kube-probe\r\n\r\n"
             connection.sendall(request.encode())
-            status = connection.makefile("rb").readline().split()
+            with connection.makefile("rb") as answer:
+                status = answer.readline().split()
         code = int(status[1]) if len(status) > 1 else 0
         if 200 <= code < 400:
             return None

@@ -189,16 +189,18 @@ class PodRoutes:
             raise ApiError(503, "ServiceUnavailable", "no node serves this pod")
         query = "&".join(f"{k}={v}" for k, values in request.query.items() for v in values)
         url = "/" + target.rest + (f"?{query}" if query else "")
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         try:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             connection.sock = self.node.connect(pod, port)
             headers = {"Content-Type": request.headers.get("content-type", "application/json")}
             connection.request(request.method, url, request.body or None, headers)
-            answer = connection.getresponse()
-            raw = answer.read()
+            with connection.getresponse() as answer:
+                raw = answer.read()
         except (OSError, http.client.HTTPException) as error:
             message = f"error trying to reach service: {error}"
             raise ApiError(503, "ServiceUnavailable", message) from error
+        finally:
+            connection.close()
         kind = answer.headers.get("Content-Type", "text/plain")
         return Response(answer.status, raw=raw, content_type=kind)
 
