@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-stamp
+SAMPLE := samples/decode-step-h100.ncu-rep
+CODE := src tests bench tools
 
-.PHONY: setup demo test check fix golden bench docs
+.PHONY: setup demo test static check fix golden bench docs clean
 
 setup: $(STAMP)
 
@@ -13,16 +15,38 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,oracle]'
 	@touch $@
 
+# The main job on a shipped sample: a table here, a page to share.
+demo: setup
+	@mkdir -p out
+	@$(BIN)/solscope analyze $(SAMPLE) --html out/demo.html
+	@echo "Open out/demo.html"
+
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-check: setup
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+static: setup
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
-	$(MAKE) test
+
+check: static test
 
 fix: setup
-	$(BIN)/ruff check --fix src tests
-	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+# Rewrite the golden pages and the sample; look at the difference before you commit it.
+golden: setup
+	$(BIN)/python tools/make_sample.py
+	SOLSCOPE_GOLDEN=rewrite $(BIN)/python -m pytest tests/golden -q
+
+bench: setup
+	$(BIN)/python -m bench
+
+# The generated pages of docs/reference and the picture of the README.
+docs: setup
+	$(BIN)/python tools/make_docs.py
+
+clean:
+	rm -rf $(VENV) out

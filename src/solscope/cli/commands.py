@@ -15,11 +15,12 @@ from typing import Annotated, Any, get_type_hints
 import cyclopts
 from rich.console import Console
 
-from solscope.cli.main import EXIT_BUG, EXIT_INTERRUPT
 from solscope.errors import SolscopeError, UsageError
 from solscope.flows import catalog
 from solscope.flows.world import Outcome, World
 
+EXIT_BUG = 70
+EXIT_INTERRUPT = 130
 SHOW_PROGRESS_AFTER_S = 1.0
 
 
@@ -95,6 +96,7 @@ def _run(verb: catalog.Verb, arguments: list[str]) -> Outcome | None:
         help_format="plaintext",
         version_flags=(),
         result_action="return_value",
+        suppress_keyboard_interrupt=False,
     )
     command = _command(request_type, lambda request: function(request, world()))
     app.default(command)
@@ -147,7 +149,8 @@ def _parameters(request_type: Any) -> tuple[list[inspect.Parameter], dict[str, A
             options["name"] = (name, *meta.get("alias", ()))
         if meta.get("hidden"):
             options["show"] = False
-        annotation = Annotated[hints[field.name], cyclopts.Parameter(**options)]
+        # Built at run time, from the field: not a type that a checker could read.
+        annotation = Annotated.__class_getitem__((hints[field.name], cyclopts.Parameter(**options)))  # type: ignore[attr-defined]
         annotations[field.name] = annotation
         kind = (
             inspect.Parameter.POSITIONAL_OR_KEYWORD

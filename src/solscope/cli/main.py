@@ -10,9 +10,6 @@ import sys
 
 from solscope.flows import catalog
 
-EXIT_BUG = 70
-EXIT_INTERRUPT = 130
-
 
 def main(argv: list[str] | None = None) -> None:
     """Run one command line and exit with its code."""

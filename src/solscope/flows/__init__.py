@@ -1,1 +1,1 @@
-"""The corridor: one file per verb, each a journey through the wings. Never computes, never prints."""
+"""The corridor: a file per verb, each a journey through the wings. Never computes or prints."""

@@ -48,4 +48,32 @@ VERBS: Final = (
         "solscope.flows.analyze:AnalyzeRequest",
         "solscope.flows.analyze:run",
     ),
+    Verb(
+        "preflight",
+        "Say whether, and how, ncu can profile a live workload or a manifest. Touches nothing.",
+        READS,
+        "solscope.flows.preflight:PreflightRequest",
+        "solscope.flows.preflight:run",
+    ),
+    Verb(
+        "plan",
+        "Plan a capture: metric list, predicted passes, cost, the exact ncu command.",
+        WRITES_FILES,
+        "solscope.flows.plan:PlanRequest",
+        "solscope.flows.plan:run",
+    ),
+    Verb(
+        "sister",
+        "Make an isolated copy of a workload to profile, and prove that nothing reaches it.",
+        TOUCHES_CLUSTER,
+        "solscope.flows.sister:SisterRequest",
+        "solscope.flows.sister:run",
+    ),
+    Verb(
+        "diagnose",
+        "Tell why a capture failed, from its logs, or what is wrong with a command.",
+        READS,
+        "solscope.flows.diagnose:DiagnoseRequest",
+        "solscope.flows.diagnose:run",
+    ),
 )

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from solscope.cluster.port import Cluster
+
 T = TypeVar("T")
 
 
@@ -18,18 +20,26 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def _kubectl(context: str | None, namespace: str | None) -> Cluster:
+    from solscope.cluster.kubectl import Kubectl
+
+    return Kubectl(context=context, namespace=namespace)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """Everything outside a request that a flow may depend on.
 
     ``width`` is the terminal's in columns; ``progress`` wraps an iterable that may take long;
-    ``now`` gives an aware UTC time.
+    ``now`` gives an aware UTC time. ``cluster`` opens the cluster of a context and a namespace,
+    the user's current ones where they are ``None``.
     """
 
     width: int = 100
     color: bool = False
     progress: Callable[[Iterable[str], str], Iterator[str]] = field(default=_no_progress)
     now: Callable[[], datetime] = field(default=_utc_now)
+    cluster: Callable[[str | None, str | None], Cluster] = field(default=_kubectl)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

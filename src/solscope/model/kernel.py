@@ -23,6 +23,14 @@ class FamilyPattern:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DtypePattern:
+    """A kernel whose name matches works on this data type, as far as its name tells."""
+
+    dtype: str
+    match: Pattern[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KernelIdentity:
     """What a kernel is, by its name alone. ``family`` is ``unknown`` where no pattern matched."""
 
@@ -61,21 +69,7 @@ class FlopTotals:
     fp16: float | None = None
     tensor: Mapping[str, float] | None = None
     tensor_sparse: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def total(self) -> float | None:
-        """All counted work; ``None`` unless FP32 scalar work at least was measured.
-
-        Tensor work is part of it where it was measured; where it was not, the absence is
-        the caller's to say.
-        """
-        scalars = [x for x in (self.fp64, self.fp32, self.fp16) if x is not None]
-        tensor = (
-            [] if self.tensor is None else [*self.tensor.values(), *self.tensor_sparse.values()]
-        )
-        if not scalars and self.tensor is None:
-            return None
-        return float(sum(scalars) + sum(tensor))
+    total: float | None = None  # None where FP32 or tensor work of a launch is unmeasured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,10 @@ class Metrics(Protocol):
         """The aggregate value, or ``None`` where it is absent."""
         ...
 
+    def starting(self, prefix: str) -> tuple[str, ...]:
+        """Names with an aggregate value that start so."""
+        ...
+
     def instances(self, name: str) -> tuple[Instance, ...]:
         """The instances of the metric, empty where it has none."""
         ...
@@ -78,6 +82,10 @@ class PlainMetrics:
     def get(self, name: str) -> MetricValue | None:
         """The aggregate value, or ``None`` where it is absent."""
         return self.values.get(name)
+
+    def starting(self, prefix: str) -> tuple[str, ...]:
+        """Names with an aggregate value that start so."""
+        return tuple(name for name in self.values if name.startswith(prefix))
 
     def instances(self, name: str) -> tuple[Instance, ...]:
         """The instances of the metric, empty where it has none."""

@@ -39,6 +39,8 @@ class Chip:
     compute_capability: tuple[int, int] | None = None
     sm_count: int | None = None
     match: Pattern[str] | None = None
+    family: str | None = None
+    boost_clock_hz: float | None = None
     dense_ops_per_clk_per_sm: Mapping[str, float] = field(default_factory=dict)
     dram_bytes_per_s: float | None = None
     memory_bytes: float | None = None
@@ -90,10 +92,19 @@ class RooflinePoint:
 
     @property
     def profiled_binding(self) -> Standing | None:
-        """The roof that the kernel stands nearest to, at the clock of the profile."""
-        return max(self.profiled, key=lambda s: s.value, default=None)
+        """The roof that the kernel stands nearest to, at the clock of the profile.
+
+        L2 is left out: its standing is a busy percentage, not counted work over a ceiling.
+        """
+        counted = [s for s in self.profiled if s.resource != "l2"]
+        return max(counted, key=lambda s: s.value, default=None)
 
     @property
     def datasheet_binding(self) -> Standing | None:
-        """The same against the data sheet."""
-        return max(self.datasheet, key=lambda s: s.value, default=None)
+        """The same roof against the data sheet; the nearest of the data sheet's where the
+        profile has none."""
+        binding = self.profiled_binding
+        for standing in self.datasheet:
+            if binding is not None and standing.resource == binding.resource:
+                return standing
+        return max(self.datasheet, key=lambda s: s.value, default=None) if not binding else None

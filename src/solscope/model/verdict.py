@@ -32,6 +32,7 @@ class KernelVerdict:
     point: RooflinePoint
     verdict: Verdict
     time_share: float | None
+    chip: Chip | None = None
     absences: tuple[Absence, ...] = ()
     findings: tuple[Finding, ...] = ()
 

@@ -1,1 +1,4 @@
-"""Analysis in, page out. Formats numbers once; never judges."""
+"""Analysis in, pages out. Never measures, never judges, never touches the network.
+
+``view`` words every number once; the other rooms only arrange what it says.
+"""

@@ -1,0 +1,278 @@
+"""Points in, claims with their grounds out.
+
+The thresholds are conventions, not physics: 60 % is where ncu's own rules begin to call a
+resource a bottleneck, 80 % where they call it close to its limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from solscope.model.finding import Finding, Severity
+from solscope.model.kernel import KernelIdentity, KernelTotals
+from solscope.model.roofline import RooflinePoint, Standing
+from solscope.model.verdict import Verdict
+
+NEAR = 0.60
+AT_ROOF = 0.80
+L2_MARGIN = 0.15
+TINY_NS = 5_000.0
+"""Below this a launch is mostly ramp-up and drain."""
+
+
+def judge(identity: KernelIdentity, totals: KernelTotals, point: RooflinePoint) -> Verdict:
+    """What binds one kernel, and why one may believe it."""
+    if identity.is_collective:
+        return Verdict(bound="peers", grounds=tuple(_peers(totals, point)))
+    binding = _binding(point)
+    if binding is not None:
+        return _at_a_roof(binding, totals, point)
+    if _is_too_small(totals):
+        return Verdict(
+            bound="too-small", grounds=tuple(_too_small(totals, point)), is_at_roof=_far(point)
+        )
+    by_percent = _by_percentages(totals, point)
+    if by_percent is not None:
+        return by_percent
+    if _nothing_measured(totals, point):
+        return Verdict(bound="unmeasured", grounds=tuple(_unmeasured(totals)))
+    return Verdict(bound="latency", grounds=tuple(_latency(totals, point)), is_at_roof=_far(point))
+
+
+def _binding(point: RooflinePoint) -> Standing | None:
+    """The nearest roof, if one is near.
+
+    A kernel that streams from DRAM drives L2 as hard; DRAM is then the cause, unless L2 is
+    clearly busier.
+    """
+    near = {s.resource: s for s in point.profiled if s.value >= NEAR}
+    if not near:
+        return None
+    nearest = max(near.values(), key=lambda s: s.value)
+    dram = near.get("dram")
+    if nearest.resource == "l2" and dram is not None and nearest.value < dram.value + L2_MARGIN:
+        return dram
+    return nearest
+
+
+def _far(point: RooflinePoint) -> bool | None:
+    """Not at the roof, as far as that was measured: both sides must have been counted."""
+    return False if point.intensity is not None or point.is_l2_resident else None
+
+
+def _at_a_roof(binding: Standing, totals: KernelTotals, point: RooflinePoint) -> Verdict:
+    grounds = [_standing_text(binding)]
+    grounds.extend(
+        _standing_text(other)
+        for other in sorted(point.profiled, key=lambda s: -s.value)
+        if other is not binding and other.value >= 0.3
+    )
+    if totals.tensor_engagement == "legacy-mma" and binding.resource.startswith("tensor"):
+        grounds.append("warp-level MMA: the warpgroup path of this chip is faster")
+    # L2 is judged by a busy percentage, which carries no claim of a roof.
+    counted = binding.resource != "l2"
+    return Verdict(
+        bound=binding.resource,
+        grounds=tuple(grounds),
+        is_at_roof=binding.value >= AT_ROOF if counted else None,
+    )
+
+
+_RATE_UNITS = {"dram": "B/s", "l2": "B/s"}
+
+
+def _standing_text(standing: Standing) -> str:
+    percent = f"{100 * standing.value:.1f} %"
+    if standing.resource == "l2":
+        return f"L2 busy {percent} ({_si(standing.achieved)}B/s of L2 traffic)"
+    unit = _RATE_UNITS.get(standing.resource, "FLOP/s")
+    clock = f" at {standing.clock_hz / 1e9:.2f} GHz" if standing.clock_hz else ""
+    return (
+        f"{_label(standing.resource)} {percent} of {_si(standing.peak)}{unit}{clock} "
+        f"({_si(standing.achieved)}{unit})"
+    )
+
+
+def _label(resource: str) -> str:
+    kind, _, dtype = resource.partition(":")
+    return f"tensor {dtype.upper()}" if dtype else kind.upper()
+
+
+def _si(value: float) -> str:
+    for limit, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K")):
+        if abs(value) >= limit:
+            return f"{value / limit:.3g} {prefix}"
+    return f"{value:.3g} "
+
+
+def _is_too_small(totals: KernelTotals) -> bool:
+    waves = totals.waves_per_sm
+    mean_ns = totals.duration_ns / totals.launches if totals.duration_ns else None
+    if mean_ns is not None and mean_ns < TINY_NS:
+        return True
+    if waves is not None:
+        return waves < 1 and not _fills_every_sm(totals)
+    return False
+
+
+def _fills_every_sm(totals: KernelTotals) -> bool:
+    """A persistent kernel launches one block per SM (or cluster) on purpose."""
+    grid, sms = totals.key.grid, totals.device.sm_count
+    if grid is None or not sms:
+        return False
+    return grid[0] * grid[1] * grid[2] >= 0.9 * sms
+
+
+def _too_small(totals: KernelTotals, point: RooflinePoint) -> Iterator[str]:
+    grid, sms = totals.key.grid, totals.device.sm_count
+    blocks = grid[0] * grid[1] * grid[2] if grid else None
+    if totals.waves_per_sm is not None and blocks is not None and totals.waves_per_sm < 1:
+        per_sm = f" x {totals.blocks_per_sm:.0f} blocks/SM" if totals.blocks_per_sm else ""
+        have = f"{sms} SMs{per_sm}" if sms else "the GPU"
+        noun = "block" if blocks == 1 else "blocks"
+        yield f"{blocks} {noun} for {have}: {totals.waves_per_sm:.2f} waves"
+    if totals.duration_ns:
+        mean_us = totals.duration_ns / totals.launches / 1e3
+        if mean_us < TINY_NS / 1e3:
+            yield f"{mean_us:.1f} µs a launch: ramp-up and drain are a large part of it"
+    yield from _best_standing(point)
+
+
+def _best_standing(point: RooflinePoint) -> Iterator[str]:
+    best = point.profiled_binding
+    if best is not None:
+        yield f"nearest roof: {_standing_text(best)}"
+
+
+def _peers(totals: KernelTotals, point: RooflinePoint) -> Iterator[str]:
+    yield "a collective: its time includes waiting for other GPUs, which no counter separates"
+    yield from _best_standing(point)
+    if totals.launches > 1 and totals.duration_min_ns and totals.duration_max_ns:
+        yield (
+            f"launches take {totals.duration_min_ns / 1e3:.1f} to "
+            f"{totals.duration_max_ns / 1e3:.1f} µs"
+        )
+
+
+def _by_percentages(totals: KernelTotals, point: RooflinePoint) -> Verdict | None:
+    """Where nothing was counted, ncu's busy percentages can still say what is busy."""
+    if point.intensity is not None:
+        return None
+    has_bytes = totals.dram_rate_pair is not None
+    dram, l2, busy = totals.dram_pct, totals.l2_pct, totals.sm_busy_pct
+    if dram is not None and dram >= 100 * NEAR and not has_bytes:
+        return Verdict(
+            bound="dram",
+            grounds=(
+                f"DRAM busy {dram:.1f} % of its peak (a percentage; no bytes were counted, "
+                "so no claim of the roof)",
+            ),
+        )
+    if l2 is not None and l2 >= 100 * NEAR:
+        return Verdict(bound="l2", grounds=(f"L2 busy {l2:.1f} % of its peak (a percentage)",))
+    if busy is not None and busy >= 100 * NEAR and totals.flop_rate_pair is None:
+        member = f" (its busiest unit: {totals.sm_busy_member})" if totals.sm_busy_member else ""
+        return Verdict(
+            bound="unmeasured",
+            grounds=(
+                f"SM busy {busy:.1f} %{member}: issue slots and pipes are busy, which says "
+                "nothing about FLOP/s; no FLOP was counted",
+            ),
+        )
+    return None
+
+
+def _nothing_measured(totals: KernelTotals, point: RooflinePoint) -> bool:
+    if point.profiled and (point.intensity is not None or point.is_l2_resident):
+        return False
+    known = (totals.sm_busy_pct, totals.memory_pct)
+    return any(value is None for value in known)
+
+
+def _unmeasured(totals: KernelTotals) -> Iterator[str]:
+    reasons = {a.field: a.reason for a in totals.absences}
+    for name in ("duration_ns", "flop.fp32", "flop.tensor", "dram_bytes"):
+        if name in reasons:
+            yield reasons[name]
+    if totals.dram_pct is not None:
+        yield f"DRAM busy {totals.dram_pct:.1f} %"
+
+
+def _latency(totals: KernelTotals, point: RooflinePoint) -> Iterator[str]:
+    best = point.profiled_binding
+    if best is not None:
+        yield f"no roof is near; nearest: {_standing_text(best)}"
+    else:
+        yield (
+            f"neither is busy: compute {totals.sm_busy_pct:.1f} %, "
+            f"memory {totals.memory_pct:.1f} % (percentages; no FLOP or bytes were counted)"
+        )
+    if totals.stalls:
+        top = ", ".join(f"{s.reason} {100 * s.share:.0f} %" for s in totals.stalls[:3])
+        kind = "sampled" if totals.stalls_are_sampled else "of stalled warp cycles"
+        yield f"warps wait on {top} ({kind})"
+    yield from _occupancy(totals)
+
+
+def _occupancy(totals: KernelTotals) -> Iterator[str]:
+    achieved, possible = totals.achieved_occupancy_pct, totals.theoretical_occupancy_pct
+    if achieved is None:
+        return
+    text = f"occupancy {achieved:.1f} %"
+    if possible is not None:
+        text += f" of {possible:.1f} % possible"
+    if totals.occupancy_limiter and (possible is None or possible < 100):
+        text += f", limited by {' and '.join(totals.occupancy_limiter)}"
+    yield text
+
+
+def findings(
+    totals: KernelTotals, point: RooflinePoint, mismatch: str | None = None
+) -> Iterator[Finding]:
+    """What a reader of the numbers must know: traps, and values above 100 %.
+
+    ``mismatch`` says where the device and its data sheet disagree.
+    """
+    where = totals.name
+    if mismatch is not None:
+        yield Finding(
+            code="device-differs",
+            severity=Severity.WARNING,
+            where=where,
+            fact=f"the device is not the product of the data sheet: {mismatch}",
+            remedy="a partition (MIG), another bin, or a wrong --chip: read the profiled value",
+        )
+    if totals.hfma2_only:
+        yield Finding(
+            code="hfma2-constants",
+            severity=Severity.INFO,
+            where=where,
+            fact="the only FP16 instructions are HFMA2 that look like constant moves",
+            remedy="none needed: they are not counted as FP16 work",
+        )
+    for standing in (*point.profiled, *point.datasheet):
+        if standing.value > 1.0:
+            yield _above(standing, totals)
+
+
+def _above(standing: Standing, totals: KernelTotals) -> Finding:
+    clock = totals.peaks.sm_clock_hz
+    if standing.basis == "datasheet" and standing.clock_hz and clock and clock > standing.clock_hz:
+        reason = (
+            f"the data sheet quotes {standing.clock_hz / 1e9:.2f} GHz and the profile ran at "
+            f"{clock / 1e9:.2f} GHz"
+        )
+    elif standing.resource == "dram":
+        reason = (
+            "the memory clock during the pass, or bytes and time of different passes, explain "
+            "a few percent"
+        )
+    else:
+        reason = "work and time were measured in different passes, at slightly different clocks"
+    return Finding(
+        code="above-100",
+        severity=Severity.WARNING,
+        where=totals.name,
+        fact=f"{_standing_text(standing)} by {standing.ceiling}: above 100 % because {reason}",
+        remedy="compare at the clock of the profile",
+    )

@@ -1,0 +1,294 @@
+"""A profiler's command line, taken apart into facts before it runs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from solscope.capture.diagnosis.knowledge import numbers_of
+from solscope.capture.diagnosis.options import OPTIONS, SHORT, Option
+from solscope.capture.diagnosis.scanning import Facts
+
+Say = Callable[..., None]
+"""Adds a fact of this command: code, text, fields by name."""
+
+PROFILERS = ("ncu", "nv-nsight-cu-cli", "nsys")
+
+# Programs that start the real target as a child or replace themselves by it.
+WRAPPERS = frozenset({
+    "accelerate", "bash", "catchsegv", "chrt", "conda", "dash", "deepspeed", "dumb-init", "env",
+    "ionice", "make", "micromamba", "mpiexec", "mpirun", "nice", "nohup", "numactl", "pipx",
+    "poetry", "setsid", "sh", "srun", "stdbuf", "strace", "sudo", "taskset", "time", "timeout",
+    "tini", "torchrun", "uv", "uvx", "xvfb-run", "zsh",
+})  # fmt: skip
+SERVERS = ("vllm", "sglang", "trtllm-serve", "tritonserver", "lmdeploy", "text-generation-launcher")
+_VALUE_OPTIONS = {
+    "timeout": ("-k", "-s"),
+    "numactl": ("-N", "-m", "-C", "-i"),
+    "nice": ("-n",),
+    "env": ("-u", "-C"),
+    "sudo": ("-u", "-g"),
+    "mpirun": ("-n", "-np", "-H", "--host", "-x"),
+    "mpiexec": ("-n", "-np"),
+    "srun": ("-n", "-N", "-p", "-w"),
+    "torchrun": ("--nproc_per_node", "--nproc-per-node", "--nnodes", "--master_port"),
+}
+_ONE_WORD_RUNNERS = {"uv": "run", "poetry": "run", "conda": "run", "accelerate": "launch"}
+
+ALL_BY_DEFAULT = (2023, 3)  # --target-processes all, by the release notes
+
+_START = re.compile(
+    r"^\s*(?:[$#+>]\s+)?(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)\s+)*(?:sudo\s+(?:-\S+\s+)*)?"
+    r"(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)\s+)*((?:\S*/)?(?:ncu|nv-nsight-cu-cli|nsys))\s+(?=-|profile)"
+)
+
+
+@dataclass(slots=True)
+class Command:
+    """A parsed command: the tool, its options in order, the words of the target."""
+
+    tool: str
+    text: str
+    where: str
+    options: list[tuple[str, str]] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    target: list[str] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
+    broken: str | None = None
+
+    def value(self, name: str) -> str | None:
+        """The last value given to an option."""
+        found = [value for key, value in self.options if key == name]
+        return found[-1] if found else None
+
+
+def find(text: str, name: str) -> list[Command]:
+    """The profiler commands that a text holds, continuation lines joined."""
+    found: list[Command] = []
+    begun = 0
+    parts: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        begun = begun if parts else number
+        if line.endswith("\\"):
+            parts.append(line[:-1])
+            continue
+        whole = " ".join([*parts, line])
+        parts = []
+        if _START.match(whole):
+            found.append(parse(whole, f"{name}:{begun}"))
+    return found
+
+
+def parse(text: str, where: str) -> Command:
+    """Take one command line apart. A line that a shell would refuse is ``broken``."""
+    try:
+        words = shlex.split(text, comments=False)
+    except ValueError as error:
+        return Command(tool="ncu", text=text, where=where, broken=str(error))
+    environment: dict[str, str] = {}
+    while words and not _is_profiler(words[0]):
+        name, sign, value = words.pop(0).partition("=")
+        if sign:
+            environment[name] = value
+    tool = words.pop(0).rsplit("/", 1)[-1] if words else ""
+    command = Command(tool=tool, text=text, where=where, environment=environment)
+    if tool.startswith("nsys"):
+        _parse_other(words, command)
+    else:
+        _parse_ncu(words, command)
+    return command
+
+
+def _is_profiler(word: str) -> bool:
+    return word.rsplit("/", 1)[-1] in PROFILERS
+
+
+def _parse_ncu(words: list[str], command: Command) -> None:
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            command.target = words
+            return
+        if not word.startswith("-") or word == "-":
+            command.target = [word, *words]
+            return
+        name, sign, value = word.partition("=")
+        option = _option(name)
+        if option is None and not word.startswith("--") and len(word) > 2:
+            option, sign, value = SHORT.get(word[1]), "=", word[2:].removeprefix("=")
+        if option is None:
+            command.unknown.append(name)
+            if not sign and words and not words[0].startswith("-") and len(words) > 1:
+                words.pop(0)
+            continue
+        if option.takes_value and not sign:
+            value = words.pop(0) if words else ""
+        command.options.append((option.name, value))
+
+
+def _option(name: str) -> Option | None:
+    if name.startswith("--"):
+        return OPTIONS.get(name[2:])
+    return SHORT.get(name[1:])
+
+
+def _parse_other(words: list[str], command: Command) -> None:
+    """Options of another profiler are kept as they are; the target is the first plain word."""
+    if words and words[0] == "profile":
+        words.pop(0)
+    while words and words[0].startswith("-"):
+        word = words.pop(0)
+        if word in ("-o", "-t", "-s", "-c", "-w", "-f", "--output", "--trace") and words:
+            words.pop(0)
+    command.target = words
+
+
+def state(command: Command, facts: Facts, version: str | None) -> None:
+    """Add the facts of a command: its options, its wrappers, its doubtful values."""
+    where = command.where
+
+    def say(code: str, text: str, **fields: str) -> None:
+        facts.add(code, where, text, fields)
+
+    if command.broken:
+        say("broken-command", command.broken, why=command.broken)
+        return
+    target = " ".join(command.target[:4])
+    say("command", f"{command.tool} … {target}", tool=command.tool, target=target)
+    for name, value in command.options:
+        text = f"--{name} {value}".strip()
+        facts.add(f"opt-{name}", where, text, {"value": value})
+        _state_version(OPTIONS[name], text, version, say)
+    for name in command.unknown:
+        near = difflib.get_close_matches(name.lstrip("-"), OPTIONS, n=1, cutoff=0.6)
+        say("unknown-option", name, name=name, nearest=f"--{near[0]}" if near else "none")
+    is_old = version is not None and numbers_of(version)[:2] < ALL_BY_DEFAULT
+    if is_old and command.tool == "ncu" and command.value("target-processes") is None:
+        say("default-application-only", f"ncu {version}", version=str(version))
+    _state_target(command, say)
+    if not command.tool.startswith("nsys"):
+        _state_filters(command, say)
+        _state_output(command, say)
+
+
+def _state_version(option: Option, text: str, version: str | None, say: Say) -> None:
+    name = f"--{option.name}"
+    instead = option.instead or "see --help"
+    if option.never:
+        say(
+            "option-removed",
+            text,
+            name=name,
+            gone="never existed",
+            version=version or "any release",
+            instead=instead,
+        )
+        return
+    have = numbers_of(version)[:2] if version else None
+    if option.gone and (have is None or have >= numbers_of(option.gone)):
+        say(
+            "option-removed",
+            text,
+            name=name,
+            gone=f"removed in {option.gone}",
+            version=version or "current releases",
+            instead=instead,
+        )
+    if option.since and have is not None and have < numbers_of(option.since):
+        say("option-too-new", text, name=name, since=option.since, version=version)
+
+
+def real_target(words: list[str]) -> tuple[list[str], list[str]]:
+    """The wrappers in front of a target, and the words of the target behind them."""
+    wrappers: list[str] = []
+    rest = list(words)
+    while rest:
+        base = rest[0].rsplit("/", 1)[-1]
+        if base not in WRAPPERS:
+            break
+        wrappers.append(base)
+        rest = rest[1:]
+        if base in _ONE_WORD_RUNNERS and rest and rest[0] == _ONE_WORD_RUNNERS[base]:
+            rest = rest[1:]
+        if base in ("bash", "sh", "zsh", "dash") and "-c" in rest[:3]:
+            inner = rest[rest.index("-c") + 1 :]
+            rest = inner[0].split() if inner else []
+            rest = rest[1:] if rest[:1] == ["exec"] else rest
+            continue
+        while rest and (rest[0].startswith("-") or "=" in rest[0].split("/")[0]):
+            taken = 2 if rest[0] in _VALUE_OPTIONS.get(base, ()) else 1
+            rest = rest[taken:]
+        if base in ("timeout", "nice", "taskset") and rest and rest[0][:1].isdigit():
+            rest = rest[1:]
+    return wrappers, rest
+
+
+def _state_target(command: Command, say: Say) -> None:
+    wrappers, real = real_target(command.target)
+    program = real[0].rsplit("/", 1)[-1] if real else ""
+    if wrappers:
+        say("wrapper", " ".join(command.target[:3]), name=wrappers[0], real=program or "?")
+    text = " ".join(real[:8])
+    server = next((s for s in SERVERS if program == s or f" {s}" in f" {text}"), None)
+    if server or re.search(r"\bserve\b|api_server|launch_server", text):
+        say("target-is-server", text, name=server or program)
+    first = command.target[0] if command.target else ""
+    if first.endswith((".sh", ".bash")):
+        say("target-is-shell-script", first, name=first)
+    everything = " ".join(command.target)
+    ranks = re.search(
+        r"(?:--nproc[_-]per[_-]node|--tensor-parallel-size|--num[_-]processes|-tp|-np|-n)[ =](\d+)",
+        everything,
+    )
+    if ranks and int(ranks.group(1)) > 1:
+        say("target-many-ranks", ranks.group(0), name=program, ranks=ranks.group(1))
+    if not command.target and not _needs_no_target(command):
+        say("no-command-given", command.tool, why="no target program follows the options")
+
+
+def _needs_no_target(command: Command) -> bool:
+    alone = ("import", "help", "version", "list-", "query-metrics")
+    given = [name for name, _ in command.options]
+    return any(name.startswith(alone) for name in given) or command.value("mode") == "attach"
+
+
+def _state_filters(command: Command, say: Say) -> None:
+    for name, value in command.options:
+        if name == "nvtx-include" and value and not re.search(r"[/\[\]]", value):
+            say("nvtx-plain-name", f"--{name} {value}", name=value.split("@")[-1])
+        if name == "kernel-name" and value and not value.startswith("regex:"):
+            base = command.value("kernel-name-base") or "function"
+            if re.search(r"[*.|^$+?\\]|\[|\]", value):
+                guess = re.sub(r"(?<!\.)\*", ".*", value)
+                say("kernel-exact-name", f"-k {value}", name=value, regex=f"regex:{guess}")
+            elif base == "function" and re.search(r"[<(]|::", value):
+                say("kernel-name-of-template", f"-k {value}", name=value)
+        if name == "kernel-name" and value.startswith("regex:"):
+            base = command.value("kernel-name-base") or "function"
+            if base == "function" and re.search(r"[<]|::|\\\(", value):
+                say("kernel-name-of-template", f"-k {value}", name=value)
+        if name == "launch-count" and not value.isdigit():
+            say("launch-count-not-positive", f"--{name} {value}", value=value)
+        if name == "launch-count" and value.isdigit() and int(value) == 0:
+            say("launch-count-not-positive", f"--{name} {value}", value=value)
+    if command.value("set") == "basic" and command.value("metrics") is None:
+        say("set-without-roofline", "--set basic", name="basic")
+    sets = ("basic", "detailed", "full", "roofline", "nvlink", "pmsampling")
+    for name, value in command.options:
+        if name == "set" and value and value not in sets and not value.startswith("regex:"):
+            near = difflib.get_close_matches(value, sets, n=1, cutoff=0.4)
+            say("option-typo", f"--set {value}", given=value, nearest=near[0] if near else "full")
+
+
+def _state_output(command: Command, say: Say) -> None:
+    path = command.value("export")
+    if not path:
+        return
+    folder = path.rpartition("/")[0]
+    if folder:
+        say("output-folder", f"-o {path}", path=folder)
+    if "." not in path.rsplit("/", 1)[-1]:
+        say("output-without-extension", f"-o {path}", path=path)

@@ -1,0 +1,157 @@
+"""Files in, what they are and what they hold out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from solscope.errors import ReportError, SolscopeError, UsageError
+from solscope.flows.request import option
+from solscope.flows.world import Outcome, World
+from solscope.model.report import Report
+from solscope.model.trace import SampleReport, TimelineReport
+from solscope.reports import formats
+from solscope.reports.formats import AnyReport
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """Say what each file is and what it holds.
+
+    Reads ncu reports, ncu's CSV and text of all years, nsys SQLite exports and statistics, torch
+    traces, and kernel shares of samplers. Content decides what a file is, never its name.
+    Gzipped files are unfolded.
+    """
+
+    paths: tuple[str, ...] = option(
+        "Files or folders, or clickhouse://HOST/DATABASE.TABLE?pod=...&event=...&from=...&to=...",
+        positional=True,
+    )
+    format: Literal["table", "json", "csv"] = option(
+        "table: an overview; json and csv: every metric of every launch.", default="table"
+    )
+    metric: str | None = option("Only metrics whose name matches this regex.", default=None)
+    as_: Literal["ncu-raw-csv", "ncu-details-csv"] | None = option(
+        "Print what ncu itself would print of this report.", default=None, name="--as"
+    )
+    print_units: Literal["base", "auto"] = option(
+        "Units of --as: base, or scaled as ncu does.", default="auto"
+    )
+    explain: bool = option("Print how each column and unit was understood.", default=False)
+    locale: str | None = option(
+        "Locale of the machine that printed a CSV or text, such as de_DE, where its own numbers "
+        "do not tell.",
+        default=None,
+    )
+    columns: str | None = option(
+        "Which column of a sampler's table is what: name=COLUMN,samples=COLUMN.", default=None
+    )
+    show_session: bool = option(
+        "Show host names, addresses, users and command lines that the reports hold.",
+        default=False,
+    )
+
+
+def run(request: ReadRequest, world: World) -> Outcome:
+    """The verb. Exit code 1 where several files were given and some are no reports."""
+    if not request.paths:
+        raise UsageError("no file given", hint="solscope read YOUR.ncu-rep")
+    wanted = _pattern(request.metric)
+    files = formats.find(request.paths)
+    if request.explain:
+        return _explained(files, request)
+    found, refused = _try_all(files, request, world)
+    if request.as_ is not None:
+        return Outcome(value=tuple(found), text=_as_ncu(found, request))
+    text = _text(found, request, wanted, world)
+    # One bad file is an error; among several, each is named and the rest is shown.
+    said = "\n".join(f"{error}" for error in refused)
+    return Outcome(
+        value=tuple(found),
+        text="\n\n".join(part for part in (text, said) if part),
+        exit_code=1 if refused else 0,
+    )
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if text is None else re.compile(text)
+    except re.error as error:
+        raise UsageError(f"--metric is not a regular expression: {error}") from error
+
+
+def _try_all(
+    files: Sequence[str], request: ReadRequest, world: World
+) -> tuple[list[AnyReport], list[SolscopeError]]:
+    found: list[AnyReport] = []
+    refused: list[SolscopeError] = []
+    for path in world.progress(files, "reading"):
+        try:
+            found.append(formats.read(path, locale=request.locale, columns=request.columns))
+        except SolscopeError as error:
+            if len(files) == 1:
+                raise
+            refused.append(error)
+    return found, refused
+
+
+def _explained(files: Sequence[str], request: ReadRequest) -> Outcome:
+    from solscope.render import readings
+
+    found = [formats.explain(path, locale=request.locale) for path in files]
+    return Outcome(value=tuple(found), text="\n".join(map(readings.explanation, found)).rstrip())
+
+
+def _as_ncu(found: Sequence[AnyReport], request: ReadRequest) -> str:
+    from solscope.render import ncu_pages
+
+    page = ncu_pages.raw_csv if request.as_ == "ncu-raw-csv" else ncu_pages.details_csv
+    units = ncu_pages.Units(request.print_units)
+    lines = (line for report in found for line in page(counters(report), units=units))
+    return "".join(lines).rstrip("\n")
+
+
+def _text(
+    found: Sequence[AnyReport],
+    request: ReadRequest,
+    wanted: re.Pattern[str] | None,
+    world: World,
+) -> str:
+    from solscope.render import overview, timelines
+
+    reports = [report for report in found if isinstance(report, Report)]
+    others = [report for report in found if not isinstance(report, Report)]
+    show = request.show_session
+    if request.format == "json":
+        return overview.as_json(reports, wanted, timelines.as_rows(others), show_session=show)
+    if request.format == "csv":
+        return "\n".join([*overview.csv_lines(reports, wanted), *timelines.csv_lines(others)])
+    parts = [
+        overview.table(reports, width=world.width, color=world.color, show_session=show)
+        if reports
+        else "",
+        timelines.table(others, width=world.width) if others else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def counters(report: AnyReport) -> Report:
+    """The report, where it holds counters. Raises ReportError for timelines and samples."""
+    if isinstance(report, Report):
+        return report
+    what = {TimelineReport: "a timeline", SampleReport: "kernel shares of a sampler"}[type(report)]
+    raise ReportError(
+        f"this is {what} ({report.provenance.format}): it holds no counters",
+        where=report.provenance.path,
+        hint="analyze needs a report of ncu; `solscope read` shows what this holds",
+    )
+
+
+def read_all(paths: Sequence[str], world: World, *, locale: str | None = None) -> list[Report]:
+    """Every report that the paths name or hold, each file once."""
+    files = formats.find(paths)
+    return [
+        counters(formats.read(path, locale=locale)) for path in world.progress(files, "reading")
+    ]

@@ -1,0 +1,201 @@
+"""Reports in, an overview of what they hold out: the faces of `solscope read`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from re import Pattern
+from typing import TYPE_CHECKING
+
+from solscope.model import units
+from solscope.model.report import KernelLaunch, MetricValue, Report
+from solscope.model.summary import SummaryReport
+from solscope.render import readings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+READ_SCHEMA = "solscope.report/1"
+
+
+def table(reports: Sequence[Report], *, width: int, color: bool, show_session: bool) -> str:
+    """What each report is and which kernels it holds, for people."""
+    from rich.console import Console
+
+    buffer = io.StringIO()
+    console = Console(file=buffer, width=width, force_terminal=color, no_color=not color)
+    for position, report in enumerate(reports):
+        if position:
+            console.print()
+        _one(console, report, show_session)
+    return buffer.getvalue().rstrip()
+
+
+def _one(console: Console, report: Report, show_session: bool) -> None:
+    from rich.markup import escape
+
+    source = report.provenance
+    state = "" if report.complete else "  [bold red]INCOMPLETE[/]"
+    console.print(f"[bold]{escape(os.path.basename(source.path))}[/]{state}", highlight=False)
+    lines = [
+        f"{source.format}, {units.scaled(source.size_bytes, 'B')}, sha256 {source.sha256[:16]}",
+        f"written by {source.tool_name} {source.tool_version or '(version not stored)'}",
+        *(f"device {_device(report, i)}" for i in range(len(report.devices))),
+        f"{len(report.launches)} results, {_metric_counts(report)}",
+    ]
+    created = report.session.created_unix_s
+    if created is not None:
+        lines.append(f"captured {_time(created)}")
+    lines.extend(f"{i.severity}: {i.what}" for i in report.issues)
+    if show_session:
+        lines.extend(_session_lines(report))
+    for line in lines:
+        console.print(f"  {escape(line)}", highlight=False)
+    if isinstance(report, SummaryReport) and report.summaries:
+        console.print(escape(readings.summaries(report)), highlight=False)
+    _kernels(console, report)
+
+
+def _time(unix_s: int) -> str:
+    try:
+        return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (OverflowError, OSError, ValueError):
+        return "at a time that cannot be read"
+
+
+def _device(report: Report, index: int) -> str:
+    device = report.devices[index]
+    parts = [device.name or "(unnamed)"]
+    if device.compute_capability is not None:
+        parts.append("CC {}.{}".format(*device.compute_capability))
+    if device.sm_count is not None:
+        parts.append(f"{device.sm_count} SMs")
+    if device.dram_bytes_per_s is not None:
+        parts.append(f"{units.scaled(device.dram_bytes_per_s, 'B/s')} by its attributes")
+    return ", ".join(parts)
+
+
+def _metric_counts(report: Report) -> str:
+    counts = [len(launch.metrics) for launch in report.launches]
+    if not counts:
+        return "no metrics"
+    low, high = min(counts), max(counts)
+    return f"{high} metrics each" if low == high else f"{low} to {high} metrics each"
+
+
+def _session_lines(report: Report) -> list[str]:
+    session = report.session
+    pairs = {
+        "host": session.host_name,
+        "addresses": ", ".join(session.ip_addresses) or None,
+        "system": session.os_name,
+        "executable": session.executable,
+        "arguments": session.arguments,
+        "folder": session.work_directory,
+        "ncu": session.profiler_command_line,
+    }
+    return [f"{name}: {value}" for name, value in pairs.items() if value]
+
+
+def _kernels(console: Console, report: Report) -> None:
+    from rich.table import Table
+
+    counts = Counter((launch.name, launch.kind.value) for launch in report.launches)
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
+    grid.add_column("results", justify="right", no_wrap=True, min_width=7)
+    grid.add_column("kind", no_wrap=True, min_width=7)
+    grid.add_column("name", overflow="ellipsis", no_wrap=True)
+    for (name, kind), count in counts.most_common():
+        grid.add_row(str(count), kind, _plain(name))
+    if counts:
+        console.print(grid)
+
+
+def _plain(text: str) -> Text:
+    from rich.text import Text
+
+    return Text("".join(c if c.isprintable() else "?" for c in text))
+
+
+def as_json(
+    reports: Sequence[Report],
+    wanted: Pattern[str] | None,
+    timelines: Sequence[object] = (),
+    *,
+    show_session: bool,
+) -> str:
+    """Every metric of every launch, as `solscope.report/1`. Absent values are left out."""
+    import msgspec
+
+    document = {
+        "schema": READ_SCHEMA,
+        "reports": [_json_report(r, wanted, show_session) for r in reports],
+        "timelines": list(timelines),
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode()
+
+
+def _json_report(report: Report, wanted: Pattern[str] | None, show_session: bool) -> object:
+    source = report.provenance
+    document: dict[str, object] = {
+        "path": os.path.basename(source.path),
+        "sha256": source.sha256,
+        "format": source.format,
+        "tool": {"name": source.tool_name, "version": source.tool_version},
+        "complete": report.complete,
+        "issues": [{"code": i.code, "severity": i.severity, "what": i.what} for i in report.issues],
+        "launches": [_json_launch(launch, wanted) for launch in report.launches],
+    }
+    if show_session:
+        document["session"] = report.session
+    return document
+
+
+def _json_launch(launch: KernelLaunch, wanted: Pattern[str] | None) -> object:
+    return {
+        "index": launch.index,
+        "kind": launch.kind,
+        "name": launch.name,
+        "name_full": launch.name_full,
+        "grid": launch.grid,
+        "block": launch.block,
+        "context": launch.context_id,
+        "stream": launch.stream_id,
+        "device": launch.device.name,
+        "metrics": dict(_selected(launch, wanted)),
+        "valueless": [n for n in launch.metrics.valueless() if not wanted or wanted.search(n)],
+        "nvtx": [{"domain": r.domain, "name": r.name} for r in launch.details.nvtx()],
+    }
+
+
+def _selected(
+    launch: KernelLaunch, wanted: Pattern[str] | None
+) -> list[tuple[str, MetricValue | None]]:
+    """Metrics by name, in order. JSON has no nan or inf: they are written as text."""
+    result: list[tuple[str, MetricValue | None]] = []
+    for name in sorted(launch.metrics):
+        if wanted is None or wanted.search(name):
+            value = launch.metrics.get(name)
+            is_finite = not isinstance(value, float) or value - value == 0
+            result.append((name, value if is_finite else str(value)))
+    return result
+
+
+def csv_lines(reports: Sequence[Report], wanted: Pattern[str] | None) -> Iterator[str]:
+    """One row per launch and metric: report, launch, kernel, metric, value (base units)."""
+    if not reports:
+        return
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["report", "launch", "kernel", "metric", "value"])
+    for report in reports:
+        name = os.path.basename(report.provenance.path)
+        for launch in report.launches:
+            for metric, value in _selected(launch, wanted):
+                writer.writerow([name, launch.index, launch.name, metric, value])
+    yield buffer.getvalue().rstrip("\n")

@@ -1,0 +1,1 @@
+"""Formats each number once; every page says what stands here, in its own way."""

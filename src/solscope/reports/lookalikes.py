@@ -1,0 +1,141 @@
+"""Texts that lie where a report should, named for what they are. Reads no report.
+
+Asked only when no reader recognised the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from solscope.reports.printed.encoding import decode_head
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookalike:
+    """What a file is instead of a report, and what to do about it."""
+
+    kind: str
+    what: str
+    hint: str
+
+
+_EXPORT = "export the report: ncu --import REPORT --csv --page raw --print-units base"
+_NCU_LINE = re.compile(r"^==(PROF|WARNING|ERROR)== ", re.MULTILINE)
+_NO_KERNELS = "No kernels were profiled"
+_OTHER_TOOLS = (
+    ("nvprof output", re.compile(r"^==\d+== (NVPROF|Profiling)", re.MULTILINE)),
+    ("a compute-sanitizer log", re.compile(r"^=========? (COMPUTE-SANITIZER|CUDA-MEMCHECK)")),
+    ("an nsys log", re.compile(r"^(Generating|Processing|Collecting) .*\.(nsys-rep|qdrep|sqlite)")),
+)
+_METRIC = re.compile(r"[a-z0-9]+__[a-z0-9_]+(?:\.[a-z_]+)*")
+_LABELS = frozenset(
+    (
+        "Duration",
+        "DRAM Throughput",
+        "DRAM Frequency",
+        "Memory Throughput",
+        "Compute (SM) Throughput",
+        "Elapsed Cycles",
+        "Achieved Occupancy",
+    )
+)
+_MENTIONS = re.compile(r"\b(?:ncu|nsight compute)\b", re.IGNORECASE)
+
+
+def name_of(head: bytes, path: str) -> Lookalike | None:
+    """What the file is, by its first bytes; ``None`` where nothing is known about it."""
+    if not head.strip():
+        return Lookalike(kind="empty", what="the file is empty", hint="capture or export again")
+    text = decode_head(head)
+    for judge in (_pointer, _page, _listing, _log, _derived_table, _mention):
+        found = judge(text)
+        if found is not None:
+            return found
+    return None
+
+
+def _pointer(text: str) -> Lookalike | None:
+    if not text.startswith("version https://git-lfs"):
+        return None
+    return Lookalike(
+        kind="lfs-pointer",
+        what="a Git LFS pointer, not the file itself",
+        hint="fetch the real file with `git lfs pull`",
+    )
+
+
+def _page(text: str) -> Lookalike | None:
+    if not text.lstrip()[:200].lower().startswith(("<!doctype html", "<html")):
+        return None
+    return Lookalike(
+        kind="html", what="an HTML page", hint="the download returned a page; fetch the raw file"
+    )
+
+
+def _listing(text: str) -> Lookalike | None:
+    first = text.lstrip("\ufeff \r\n")
+    if "Nsight Compute Command Line Profiler" in first[:200] and "Version" in first[:400]:
+        return Lookalike(kind="ncu-version", what="the output of ncu --version", hint=_EXPORT)
+    if re.search(r"^Identifier\s+Display Name\s", first, re.MULTILINE):
+        return Lookalike(
+            kind="ncu-listing", what="a list of ncu's sections or sets, no report", hint=_EXPORT
+        )
+    if re.search(r"^Device .*\(\w+\)\n-+", first) or re.search(r"^Metric Name\s+Metric", first):
+        return Lookalike(
+            kind="ncu-listing", what="a list of metric names of a chip, no report", hint=_EXPORT
+        )
+    return None
+
+
+def _log(text: str) -> Lookalike | None:
+    for what, mark in _OTHER_TOOLS:
+        if mark.search(text):
+            return Lookalike(
+                kind="other-log", what=what, hint="give the report that the tool wrote beside it"
+            )
+    if not _NCU_LINE.search(text):
+        return None
+    what = "what ncu printed while it ran, without any table"
+    if _NO_KERNELS in text:
+        what += "; no kernel matched, or the lines above say what went wrong before"
+    return Lookalike(
+        kind="ncu-log",
+        what=what,
+        hint="a report is what ncu writes with -o; a log can be diagnosed, not analysed",
+    )
+
+
+def _derived_table(text: str) -> Lookalike | None:
+    lines = text.lstrip("\ufeff").splitlines()[:40]
+    rows = [row for row in _rows(lines) if row]
+    if len(rows) < 2 or len(rows[0]) < 2:
+        return None
+    cells = {cell.strip() for row in rows for cell in row}
+    names = [cell for cell in cells if _METRIC.match(cell)]
+    if not names and not (_LABELS & cells):
+        return None
+    return Lookalike(
+        kind="derived-table",
+        what="a table that somebody computed from ncu's output, with columns of its own",
+        hint=f"its units and sums cannot be known; {_EXPORT}",
+    )
+
+
+def _rows(lines: Sequence[str]) -> list[list[str]]:
+    try:
+        return list(csv.reader(lines))
+    except csv.Error:
+        return []
+
+
+def _mention(text: str) -> Lookalike | None:
+    if "\0" in text or not _MENTIONS.search(text):
+        return None
+    return Lookalike(
+        kind="ncu-log",
+        what="a text about a run of ncu, without any table of it",
+        hint="give the report or the CSV that the run wrote",
+    )

@@ -1,0 +1,264 @@
+"""The raw page: a header, a row of units, and a row for each launch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from solscope.model.metric_units import unit_of
+from solscope.model.reading import ColumnReading
+from solscope.model.report import (
+    Device,
+    Instance,
+    KernelLaunch,
+    MetricValue,
+    PlainDetails,
+    PlainMetrics,
+)
+from solscope.model.units import PrintedUnit, printed_unit
+from solscope.reports.ncu_csv.layout import FIXED_COLUMNS, Table, is_nvtx
+from solscope.reports.ncu_csv.rows import Columns
+from solscope.reports.printed.launches import device_of, dim3, launch, nvtx_ranges
+from solscope.reports.printed.notes import Notes
+from solscope.reports.printed.number_format import PLAIN, NumberFormat
+from solscope.reports.printed.values import (
+    Absent,
+    Instanced,
+    column_values,
+    number_texts,
+    plain_column,
+    value_of,
+)
+
+_SIX_DECIMALS = re.compile(r"-?\d+\.\d{6}")
+# Units in which one number may mean several things; without a units row they are not read.
+_SCALED = ("byte", "ns", "hz", "/s")
+
+
+@dataclass(slots=True)
+class RawRows:
+    """Rows of a raw page, cut into table columns and metric columns, still as text."""
+
+    columns: Columns
+    metrics: tuple[tuple[int, str], ...]
+    units: tuple[str, ...] | None
+    rows: list[list[str]]
+    notes: Notes
+    _fixed: bool | None = None
+    _columns: Sequence[tuple[str, ...]] = ()
+
+    def cells(self, i: int) -> Sequence[str]:
+        """The cells of a column of the table."""
+        if not self._columns and self.rows:
+            self._columns = tuple(zip(*self.rows, strict=True))
+        return self._columns[i] if self.rows else ()
+
+    @property
+    def scaled_are_fixed(self) -> bool:
+        """Whether numbers with a unit have six decimals after a point, whatever the locale.
+
+        So ncu 2024.1.1 prints the raw page with scaled units, beside unitless numbers in the
+        locale's format: 4468.363636 and 46,55 stand in one row.
+        """
+        if self._fixed is None:
+            self._fixed = any(
+                _SIX_DECIMALS.fullmatch(cell) is not None
+                for position, (i, _) in enumerate(self.metrics)
+                if self.has_unit(position)
+                for cell in self.cells(i)[:20]
+            )
+        return self._fixed
+
+    def has_unit(self, position: int) -> bool:
+        """Whether the column at this position among the metrics has a unit."""
+        return self.units is not None and self.units[position] != ""
+
+    def number_texts(self) -> Iterator[str]:
+        """The value cells that follow the locale, to find out how numbers are written."""
+        for position, (i, _) in enumerate(self.metrics):
+            if self.scaled_are_fixed and self.has_unit(position):
+                continue
+            for cell in dict.fromkeys(self.cells(i)):
+                if "(" in cell:
+                    yield from number_texts(cell)
+                else:
+                    yield cell
+
+    def known(self) -> Iterator[tuple[str, int]]:
+        """Numbers that another cell of the row states too: the launch's dimensions."""
+        by_name = {name: i for i, name in self.metrics}
+        # Attributes of a device are whole numbers, so that no mark in one is a decimal mark.
+        attributes = [i for i, name in self.metrics if name.startswith("device__attribute_")]
+        for row in self.rows[:50]:
+            for i in attributes:
+                digits = row[i].replace(".", "").replace(",", "")
+                if digits != row[i] and digits.isascii() and digits.isdigit():
+                    yield row[i], int(digits[:18])
+            grid = dim3(self.columns.cell(row, "Grid Size"))
+            block = dim3(self.columns.cell(row, "Block Size"))
+            for name, size in (("launch__grid_size", grid), ("launch__block_size", block)):
+                if size is not None and name in by_name:
+                    yield row[by_name[name]], size[0] * size[1] * size[2]
+
+
+def gather(table: Table, notes: Notes) -> RawRows:
+    """The rows of a raw page, padded to the header's width, without lines that are none."""
+    columns = Columns(table.header)
+    metrics = tuple(
+        (i, name)
+        for i, name in enumerate(table.header)
+        if name and name not in FIXED_COLUMNS and not is_nvtx(name)
+    )
+    units: tuple[str, ...] | None = None
+    rows: list[list[str]] = []
+    last: Sequence[str] = ()
+    for row in table.rows():
+        last = row
+        if columns.is_row(row):
+            rows.append(row)
+        elif units is None and not rows and _is_units_row(columns, row):
+            units = tuple(row[i].strip() if i < len(row) else "" for i, _ in metrics)
+        elif any(row) and not _is_units_row(columns, row) and tuple(row) != table.header:
+            notes.stray(row)
+    short = len(last) < columns.width and not table.ends_in_a_line
+    if table.is_cut_in_a_cell or short:
+        notes.cut = True
+        if rows and rows[-1] is last:
+            rows.pop()
+    for row in rows:
+        if len(row) < columns.width:
+            notes.short_rows += 1
+            row.extend([""] * (columns.width - len(row)))
+        del row[columns.width :]
+    return RawRows(columns, metrics, units, rows, notes)
+
+
+def _is_units_row(columns: Columns, row: Sequence[str]) -> bool:
+    """The units stand in a row whose fixed cells are blank; its metric cells may all be too."""
+    if columns.is_row(row) or len(row) < 2:
+        return False
+    return not any(columns.cell(row, name).strip() for name in FIXED_COLUMNS)
+
+
+def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
+    """The launches of the page, values in base units.
+
+    Raises UnknownUnit for a unit that ncu is not known to print.
+    """
+    plain: dict[str, Sequence[int | float]] = {}
+    mixed: dict[str, Sequence[MetricValue | Absent | Instanced]] = {}
+    for position, (i, name) in enumerate(raw.metrics):
+        unit, form = _unit(raw, position, name), _format(raw, position, numbers)
+        if unit is None:
+            raw.notes.without_unit[name] = None
+            mixed[name] = [Absent.NOT_AVAILABLE] * len(raw.rows)
+            continue
+        if _hides_small_values(raw, position, raw.cells(i), unit):
+            raw.notes.rounded[name] = None
+        found = plain_column(raw.cells(i), unit.exponent, form)
+        if found is not None:
+            plain[name] = found
+        else:
+            mixed[name] = [value_of(cell, unit.exponent, form) for cell in raw.cells(i)]
+    devices: dict[Device, Device] = {}
+    made = []
+    plain_rows = _rows(plain, len(raw.rows))
+    mixed_rows = _rows(mixed, len(raw.rows))
+    for index, row in enumerate(raw.rows):
+        values: dict[str, MetricValue] = dict(zip(plain, next(plain_rows), strict=True))
+        others = zip(mixed, next(mixed_rows), strict=True)
+        metrics = plain_metrics(values, others, raw.notes)
+        identity = raw.columns.identity(row)
+        device = device_of(identity, metrics.values)
+        ranges = [r for i, name in raw.columns.nvtx for r in nvtx_ranges(name, row[i])]
+        made.append(
+            launch(
+                index,
+                identity,
+                metrics,
+                devices.setdefault(device, device),
+                PlainDetails(nvtx_list=tuple(ranges)),
+            )
+        )
+    return tuple(made)
+
+
+def _unit(raw: RawRows, position: int, name: str) -> PrintedUnit | None:
+    if raw.units is not None:
+        return printed_unit(raw.units[position])
+    base = unit_of(name)
+    if base is None or any(base.endswith(scaled) for scaled in _SCALED):
+        return None
+    return PrintedUnit(base=base, exponent=0)
+
+
+def _hides_small_values(
+    raw: RawRows, position: int, cells: Sequence[str], unit: PrintedUnit
+) -> bool:
+    """Whether a cell shows zero and may hide a number: six decimals of a Gbyte leave 500 bytes."""
+    if raw.scaled_are_fixed and raw.has_unit(position):
+        return unit.base == "byte" and unit.exponent >= 9 and "0.000000" in cells
+    return any(text in cells for text in ("0.00", "0,00"))
+
+
+def _format(raw: RawRows, position: int, numbers: NumberFormat) -> NumberFormat:
+    return PLAIN if raw.scaled_are_fixed and raw.has_unit(position) else numbers
+
+
+T = TypeVar("T")
+
+
+def _rows(columns: Mapping[str, Sequence[T]], count: int) -> Iterator[tuple[T, ...]]:
+    return zip(*columns.values(), strict=True) if columns else iter([()] * count)
+
+
+def plain_metrics(
+    values: dict[str, MetricValue],
+    others: Iterable[tuple[str, MetricValue | Absent | Instanced]],
+    notes: Notes,
+) -> PlainMetrics:
+    """Metrics of a launch: ``values``, and what else is one among the others; instances and
+    names without a value apart."""
+    instances: dict[str, tuple[Instance, ...]] = {}
+    valueless: list[str] = []
+    for name, value in others:
+        if isinstance(value, int | float | str):
+            values[name] = value
+        elif isinstance(value, Instanced):
+            instances[name] = value.instances
+            if isinstance(value.aggregate, Absent):
+                valueless.append(name)
+            else:
+                values[name] = value.aggregate
+        elif value is not Absent.NOT_COLLECTED:
+            valueless.append(name)
+            notes.absent(name, value)
+    return PlainMetrics(values, instances, tuple(valueless))
+
+
+def explain(raw: RawRows, numbers: NumberFormat) -> Iterator[ColumnReading]:
+    """How each metric column was understood, by the first cell that holds something."""
+    for position, (i, name) in enumerate(raw.metrics):
+        unit = _unit(raw, position, name)
+        example = next((row[i] for row in raw.rows if row[i].strip()), "")
+        printed = "" if raw.units is None else raw.units[position]
+        form = _format(raw, position, numbers)
+        value = None if unit is None else column_values([example], unit.exponent, form)[0]
+        note = "no units row: a scaled number cannot be read" if unit is None else None
+        if isinstance(value, Absent):
+            note = value.value
+        elif isinstance(value, Instanced):
+            note = f"{len(value.instances)} instances"
+            value = value.aggregate
+        yield ColumnReading(
+            column=name,
+            metric=name,
+            unit=printed,
+            base_unit="" if unit is None else unit.base,
+            factor=1.0 if unit is None else float(f"1e{unit.exponent}"),
+            example=example[:60],
+            value=None if isinstance(value, Absent) else value,
+            note=note,
+        )

@@ -1,0 +1,54 @@
+"""Cells by column name, and which rows are rows of the table at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from solscope.reports.ncu_csv.layout import is_nvtx
+from solscope.reports.printed.launches import Identity, whole
+
+
+class Columns:
+    """Positions of the columns that every page has."""
+
+    def __init__(self, header: Sequence[str]) -> None:
+        self.width = len(header)
+        self.position = {name: i for i, name in reversed(list(enumerate(header)))}
+        self.nvtx = tuple((i, name) for i, name in enumerate(header) if is_nvtx(name))
+
+    def cell(self, row: Sequence[str], name: str) -> str:
+        """The cell of a column; empty where row or table does not have it."""
+        position = self.position.get(name, -1)
+        return row[position] if 0 <= position < len(row) else ""
+
+    def identity(self, row: Sequence[str]) -> Identity:
+        """The fixed cells of a row."""
+        return Identity(
+            id=self.cell(row, "ID").strip(),
+            process_id=self.cell(row, "Process ID").strip(),
+            process_name=self.cell(row, "Process Name"),
+            host_name=self.cell(row, "Host Name"),
+            kernel_name=self.cell(row, "Kernel Name"),
+            context=self.cell(row, "Context"),
+            stream=self.cell(row, "Stream"),
+            block=self.cell(row, "Block Size"),
+            grid=self.cell(row, "Grid Size"),
+            device=self.cell(row, "Device"),
+            capability=self.cell(row, "CC"),
+        )
+
+    def is_row(self, row: Sequence[str]) -> bool:
+        """Whether a line belongs to the table: its ID and process are numbers.
+
+        Programs under profile print into the same stream, and ncu puts small tables of NUMA
+        and NVLink topology between the rows; those lines are no rows.
+        """
+        if len(row) <= self.position.get("Kernel Name", 0):
+            return False
+        if "ID" not in self.position:
+            return bool(self.cell(row, "Kernel Name"))
+        return all(
+            whole(self.cell(row, name)) is not None
+            for name in ("ID", "Process ID")
+            if name in self.position
+        )

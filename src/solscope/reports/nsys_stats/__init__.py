@@ -1,0 +1,160 @@
+"""Output of ``nsys stats`` in, a timeline out: summaries and GPU traces, CSV and text.
+
+Names of all years (``cuda_gpu_kern_sum``, ``gpukernsum``), several tables in one file, log lines
+and SKIPPED notices between them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from solscope.errors import ReportError
+from solscope.model import trace
+from solscope.model.finding import Absence, Issue, Severity
+from solscope.model.kernel_name import short_name
+from solscope.model.report import Device, Provenance
+from solscope.model.trace import KernelTime, TimelineReport
+from solscope.reports import missing
+from solscope.reports.nsys_stats import rows
+from solscope.reports.nsys_stats.tables import Output, StatsTable, split
+from solscope.reports.nsys_stats.text import lines_of
+
+NAME = "nsys-stats"
+
+_JSON = re.compile(rb"\s*(\{|\[\s*[\[{\"])")
+
+HINT = "write it again: `nsys stats --report cuda_gpu_kern_sum --format csv FILE.nsys-rep`"
+
+
+def recognises(head: bytes, path: str) -> bool:
+    """A table of nsys by its columns, or its notice that it skipped one."""
+    if head.startswith(b"\x1f\x8b") or _JSON.match(head):
+        return False
+    output = split(lines_of(head)[:2000])
+    return bool(output.skipped) or any(table.kind != "other" for table in output.tables)
+
+
+def read(path: str, sha256: str, **options: object) -> TimelineReport:
+    """What was printed, as a timeline.
+
+    A GPU trace fills its tables; summaries become ``sums``. Raises ReportError where a number
+    cannot be read or nothing of the file is a table of nsys, UnknownUnit for an unknown unit.
+    """
+    with open(path, "rb") as file:
+        output = split(lines_of(file.read()))
+    if not output.tables and not output.skipped:
+        raise ReportError("no table of nsys stats in this file", where=path, hint=HINT)
+    try:
+        return _assemble(output, path, sha256)
+    except ReportError as error:
+        if error.where is None:
+            error.where = path
+        raise
+
+
+def _assemble(output: Output, path: str, sha256: str) -> TimelineReport:
+    by_kind = {kind: [t for t in output.tables if t.kind == kind] for kind in _KINDS}
+    kernels, copies = trace.empty("kernels"), trace.empty("copies")
+    devices: tuple[Device, ...] = ()
+    if by_kind["trace"]:
+        cells = rows.Cells(by_kind["trace"][0], path)
+        kernels, copies = rows.timeline(cells, short_name)
+        devices = tuple(
+            Device(name=name, compute_capability=None, ordinal=ordinal)
+            for ordinal, name in sorted(rows.device_names(cells).items())
+        )
+    summaries = _summary_tables(by_kind)
+    sums = [time for t in summaries for time in rows.kernel_times(rows.Cells(t, path), short_name)]
+    calls = [call for t in by_kind["calls"][:1] for call in rows.calls(rows.Cells(t, path))]
+    report = TimelineReport(
+        provenance=Provenance(
+            path=path,
+            sha256=sha256,
+            size_bytes=os.path.getsize(path),
+            format=NAME,
+            tool_name="nsys",
+            tool_version=None,
+        ),
+        kernels=kernels,
+        graphs=trace.empty("graphs"),
+        copies=copies,
+        annotations=trace.empty("annotations"),
+        calls=tuple(calls),
+        sums=None if kernels.num_rows else tuple(sums),
+        vendor="NVIDIA",
+        devices=devices,
+        issues=tuple(_issues(output, summaries, path)),
+        absences=tuple(_absences(output, sums, path)),
+    )
+    note = missing.graph_note(
+        graph_launches=report.graph_launches,
+        graph_rows=0,
+        graph_kernels=0,
+        kernels=kernels.num_rows + len(sums),
+    )
+    if note is not None:
+        report = replace(report, issues=(note, *report.issues))
+    return report if kernels.num_rows or sums else _with_missing_kernels(report, output)
+
+
+_KINDS = ("kernels", "trace", "calls", "gpu", "other")
+
+
+def _summary_tables(by_kind: dict[str, list[StatsTable]]) -> list[StatsTable]:
+    """One summary only: the same kernels stand in each of them."""
+    plain = [t for t in by_kind["kernels"] if t.where("grid") is None]
+    return (plain or by_kind["kernels"] or by_kind["gpu"])[:1]
+
+
+def _issues(output: Output, used: Sequence[StatsTable], path: str) -> Iterator[Issue]:
+    for what in output.skipped:
+        yield Issue(code="table-skipped", severity=Severity.INFO, what=f"nsys found no {what}")
+    for table in output.tables:
+        ragged = rows.Cells(table, path).ragged if table.kind != "other" else 0
+        if ragged:
+            yield Issue(
+                code="ragged-rows",
+                severity=Severity.WARNING,
+                what=f"{ragged} rows of the table at line {table.line} are not as long as its "
+                "header; they are left out",
+            )
+        if table.kind == "trace" and table.where("grid") is not None:
+            yield Issue(
+                code="derived-table",
+                severity=Severity.INFO,
+                what="the column names are not those of nsys: a table that someone derived",
+            )
+        if table not in used and table.kind in ("kernels", "gpu"):
+            yield Issue(
+                code="table-not-used",
+                severity=Severity.INFO,
+                what=f"the table at line {table.line} holds the same kernels again; not counted",
+            )
+
+
+def _absences(output: Output, sums: Sequence[KernelTime], path: str) -> Iterator[Absence]:
+    if sums and all(time.total_ns is None for time in sums):
+        unitless = any(
+            not rows.Cells(t, path).has_unit for t in output.tables if t.kind == "kernels"
+        )
+        yield Absence(
+            field="total_ns",
+            reason="the header states no unit of time" if unitless else "the table has no total",
+            remedy="run `nsys stats` again with --timeunit nsec",
+        )
+
+
+def _with_missing_kernels(report: TimelineReport, output: Output) -> TimelineReport:
+    if "kernels" not in {table.kind for table in output.tables} and not output.skipped:
+        return report  # an API summary alone does not claim to hold kernels
+    issue, absence = missing.explain(
+        launches=report.kernel_launches,
+        graph_launches=report.graph_launches,
+        graph_rows=0,
+        said=(),
+        where="nsys skipped the kernel table" if output.skipped else "the kernel table is empty",
+    )
+    return replace(report, issues=(issue, *report.issues), absences=(*report.absences, absence))

@@ -1,0 +1,241 @@
+"""Rows of printed tables as numbers with units: never a number whose unit is not stated."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from solscope.errors import ReportError, UnknownUnit
+from solscope.model import trace
+from solscope.model.report import Dim3
+from solscope.model.trace import CallTotal, KernelTime
+from solscope.reports.nsys_stats.tables import StatsTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TIME_NS = {
+    "ns": 1.0,
+    "nsec": 1.0,
+    "us": 1e3,
+    "usec": 1e3,
+    "µs": 1e3,
+    "μs": 1e3,
+    "ms": 1e6,
+    "msec": 1e6,
+    "s": 1e9,
+    "sec": 1e9,
+}
+BYTES = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1024.0, "mib": 2.0**20, "gib": 2.0**30}
+
+_PLAIN = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+_DEVICE = re.compile(r"^(.*?)\s*\((\d+)\)$")
+_MEMORY_OPERATION = re.compile(r"^\[CUDA (memcpy|memset|Unified Memory.*?)\s*([^\]]*)\]$")
+_DIRECTION = re.compile(r"\b(Host|Device|Peer|Array)-to-(Host|Device|Peer|Array)\b")
+
+
+class Cells:
+    """Typed access to one table's cells."""
+
+    def __init__(self, table: StatsTable, path: str) -> None:
+        self.table = table
+        self._path = path
+        self._at = {role: table.where(role) for role in _ROLES}
+        self._time_factor = self._factors()
+
+    def _factors(self) -> dict[str, float | None]:
+        """Time unit by column. Up to 2020 only the total states one; it holds for the row."""
+        columns = {c.role: c.unit for c in self.table.columns if c is not None}
+        shared = columns.get("total")
+        found: dict[str, float | None] = {}
+        for role in ("total", "mean", "median", "min", "max", "start", "duration"):
+            if role in columns:
+                unit = columns[role] or shared
+                found[role] = None if unit is None else self._factor(unit, TIME_NS)
+        return found
+
+    def _factor(self, unit: str, known: dict[str, float]) -> float:
+        try:
+            return known[unit.lower()]
+        except KeyError:
+            raise UnknownUnit(
+                f"no factor for the unit {unit!r} in the header of line {self.table.line}",
+                where=self._path,
+                hint="run `nsys stats` with --timeunit nsec",
+            ) from None
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether the times of this table have a stated unit."""
+        return all(factor is not None for factor in self._time_factor.values())
+
+    def text(self, row: tuple[str, ...], role: str) -> str:
+        """A cell as text, empty where the table has no such column."""
+        at = self._at.get(role)
+        return row[at].strip() if at is not None and at < len(row) else ""
+
+    def number(self, row: tuple[str, ...], role: str) -> float | None:
+        """A cell as a number, ``None`` where it is empty. Raises ReportError for other text."""
+        text = self.text(row, role)
+        if text in ("", "-", "N/A", "n/a"):
+            return None
+        if _GROUPED.fullmatch(text):
+            text = text.replace(",", "")
+        value = float(text) if _PLAIN.fullmatch(text) else math.nan
+        if not math.isfinite(value):
+            raise ReportError(
+                f"{text[:40]!r} in column {role} of the table at line {self.table.line} "
+                "is no number",
+                where=self._path,
+                hint="export with `nsys stats --format csv` under LC_ALL=C",
+            )
+        return value
+
+    def integer(self, row: tuple[str, ...], role: str) -> int | None:
+        """A whole number."""
+        number = self.number(row, role)
+        return None if number is None else int(number)
+
+    def nanoseconds(self, row: tuple[str, ...], role: str) -> float | None:
+        """A time; ``None`` where no unit is stated."""
+        factor = self._time_factor.get(role)
+        number = None if factor is None else self.number(row, role)
+        return None if number is None or factor is None else number * factor
+
+    def bytes(self, row: tuple[str, ...]) -> int | None:
+        """A size in bytes, to the digits printed; ``None`` where no unit is stated."""
+        unit = next((c.unit for c in self.table.columns if c and c.role == "bytes"), None)
+        number = None if unit is None else self.number(row, "bytes")
+        return None if number is None or unit is None else round(number * self._factor(unit, BYTES))
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """The rows that are as long as the header."""
+        width = len(self.table.header)
+        for row in self.table.rows:
+            if len(row) == width:
+                yield row
+
+    @property
+    def ragged(self) -> int:
+        """How many rows are not as long as the header."""
+        return sum(len(row) != len(self.table.header) for row in self.table.rows)
+
+
+_ROLES = (
+    *("share", "total", "count", "mean", "median", "min", "max", "name", "category", "grid"),
+    *("block", "start", "duration", "correlation", "grid_x", "grid_y", "grid_z", "block_x"),
+    *("block_y", "block_z", "bytes", "device", "stream"),
+)
+
+
+def kernel_times(cells: Cells, short: Callable[[str], str]) -> Iterator[KernelTime]:
+    """The rows of a kernel summary."""
+    for row in cells.rows():
+        if cells.table.kind == "gpu" and cells.text(row, "category") != "CUDA_KERNEL":
+            continue
+        name = cells.text(row, "name")
+        share = cells.number(row, "share")
+        yield KernelTime(
+            name=short(name),
+            name_full=name,
+            launches=cells.integer(row, "count"),
+            total_ns=cells.nanoseconds(row, "total"),
+            mean_ns=cells.nanoseconds(row, "mean"),
+            median_ns=cells.nanoseconds(row, "median"),
+            min_ns=cells.nanoseconds(row, "min"),
+            max_ns=cells.nanoseconds(row, "max"),
+            time_share=None if share is None else share / 100,
+            grid=_dim3(cells.text(row, "grid")),
+            block=_dim3(cells.text(row, "block")),
+        )
+
+
+def calls(cells: Cells) -> Iterator[CallTotal]:
+    """The rows of an API summary."""
+    for row in cells.rows():
+        count = cells.integer(row, "count")
+        if count is not None:
+            yield CallTotal(
+                name=cells.text(row, "name"),
+                calls=count,
+                total_ns=cells.nanoseconds(row, "total"),
+            )
+
+
+def timeline(cells: Cells, short: Callable[[str], str]) -> tuple[pa.Table, pa.Table]:
+    """A GPU trace as tables of kernels and of copies."""
+    import pyarrow as pa
+
+    if not cells.has_unit:
+        raise ReportError(
+            f"the trace at line {cells.table.line} states no unit of time",
+            hint="run `nsys stats` with --timeunit nsec",
+        )
+    kernels: list[dict[str, Any]] = []
+    copies: list[dict[str, Any]] = []
+    for row in cells.rows():
+        start = cells.nanoseconds(row, "start")
+        spent = cells.nanoseconds(row, "duration")
+        if start is None or spent is None:
+            continue
+        device = _DEVICE.match(cells.text(row, "device"))
+        event = {
+            "start_ns": round(start),
+            "end_ns": round(start) + round(spent),
+            "device": int(device[2]) if device else None,
+            "stream": cells.integer(row, "stream"),
+            "process": None,
+            "correlation": cells.integer(row, "correlation"),
+        }
+        name = cells.text(row, "name")
+        memory = _MEMORY_OPERATION.match(name)
+        if memory:
+            copies.append(event | {"kind": _copy_kind(memory), "bytes": cells.bytes(row)})
+        else:
+            kernels.append(event | _shape(cells, row) | {"name": name, "short_name": short(name)})
+    schemas = trace.schemas()
+    try:
+        return (
+            pa.Table.from_pylist(kernels, schemas["kernels"]),
+            pa.Table.from_pylist(copies, schemas["copies"]),
+        )
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise ReportError(
+            f"the trace at line {cells.table.line} holds a number out of range"
+        ) from error
+
+
+def device_names(cells: Cells) -> dict[int, str]:
+    """Devices by number, from cells such as ``NVIDIA B200 (0)``."""
+    found = {}
+    for row in cells.rows():
+        match = _DEVICE.match(cells.text(row, "device"))
+        if match:
+            found[int(match[2])] = match[1]
+    return found
+
+
+def _copy_kind(memory: re.Match[str]) -> str:
+    if memory[1] == "memset":
+        return "Memset"
+    direction = _DIRECTION.search(memory[2])
+    return f"{direction[1][0]}to{direction[2][0]}" if direction else memory[2].strip("() ")
+
+
+def _shape(cells: Cells, row: tuple[str, ...]) -> dict[str, int | None]:
+    shape: dict[str, int | None] = {"graph_node": None}
+    for what in ("grid", "block"):
+        whole = _dim3(cells.text(row, what))
+        for index, axis in enumerate("xyz"):
+            number = cells.integer(row, f"{what}_{axis}")
+            shape[f"{what}_{axis}"] = whole[index] if whole else number
+    return shape
+
+
+def _dim3(text: str) -> Dim3 | None:
+    """``128    1    1`` and ``128x1x1``."""
+    parts = re.findall(r"\d+", text)
+    return (int(parts[0]), int(parts[1]), int(parts[2])) if len(parts) == 3 else None

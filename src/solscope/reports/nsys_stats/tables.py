@@ -1,0 +1,234 @@
+"""What ``nsys stats`` printed, split into its tables: log lines dropped, kinds decided.
+
+Kinds are decided by columns, because the report's name is often not in the file; where it is
+(``Processing [x] with [cuda_gpu_kern_sum.py]``), it says which of several tables this is.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+_LOG = re.compile(
+    r"^\s*(Processing \[|SKIPPED:|Generating |Exporting |Using |NOTICE|WARNING|ERROR|FATAL|"
+    r"Processing events|Saving |Warning:|Writing |\[\d+/\d+\]|\*\* )",
+)
+_REPORT_NAME = re.compile(
+    r"with \[(?:[^\]]*[/\\])?([A-Za-z0-9_]+)\.py|\(([A-Za-z0-9_]+)(?::[^)]*)?\):\s*$|"
+    r"Executing '([A-Za-z0-9_]+)' stats report"
+)
+_SKIPPED = re.compile(r"SKIPPED:.* does not contain ([^.]+?)\.?\s*$")
+_UNIT = re.compile(r"^(.*?)\s*\(([^()]+)\)\s*$")
+_WIDE_GAP = re.compile(r"\s{2,}")
+_RULE = re.compile(r"^\s*-{2,}(\s+-{2,})*\s*$")
+
+ROLES = {
+    "time": "share",
+    "total time": "total",
+    "total_ns": "total:ns",
+    "total_us": "total:us",
+    "total_ms": "total:ms",
+    "instances": "count",
+    "num calls": "count",
+    "count": "count",
+    "operations": "count",
+    "avg": "mean",
+    "average": "mean",
+    "med": "median",
+    "median": "median",
+    "min": "min",
+    "minimum": "min",
+    "max": "max",
+    "maximum": "max",
+    "name": "name",
+    "kernel name": "name",
+    "kernel": "name",
+    "operation": "name",
+    "category": "category",
+    "gridxyz": "grid",
+    "blockxyz": "block",
+    "start": "start",
+    "start_ns": "start:ns",
+    "duration": "duration",
+    "duration_ns": "duration:ns",
+    "corrid": "correlation",
+    "corr_id": "correlation",
+    "grdx": "grid_x",
+    "grdy": "grid_y",
+    "grdz": "grid_z",
+    "blkx": "block_x",
+    "blky": "block_y",
+    "blkz": "block_z",
+    "grid": "grid",
+    "block": "block",
+    "bytes": "bytes",
+    "device": "device",
+    "strm": "stream",
+    "stream": "stream",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: what it holds, and the unit that the header states."""
+
+    role: str
+    unit: str | None
+
+
+@dataclass(slots=True)
+class StatsTable:
+    """A table as printed: kind, columns (``None`` where unknown), rows of text."""
+
+    kind: str  # kernels, trace, calls, gpu, other
+    report: str | None
+    header: tuple[str, ...]
+    columns: tuple[Column | None, ...]
+    line: int
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+
+    def where(self, role: str) -> int | None:
+        """The position of a column, ``None`` where the table has none."""
+        for index, column in enumerate(self.columns):
+            if column is not None and column.role == role:
+                return index
+        return None
+
+
+@dataclass(slots=True)
+class Output:
+    """All that was printed: tables, and what nsys said it skipped."""
+
+    tables: list[StatsTable] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+def split(lines: Sequence[str]) -> Output:
+    """The tables in these lines, CSV or text columns, several in any order."""
+    output = Output()
+    report: str | None = None
+    current: StatsTable | None = None
+    spans: list[tuple[int, int]] | None = None
+    for number, cells, line in _records(lines):
+        named = _REPORT_NAME.search(line) if _LOG.match(line) else None
+        if _LOG.match(line):
+            report = next((g for g in named.groups() if g), None) if named else report
+            skipped = _SKIPPED.search(line)
+            if skipped:
+                output.skipped.append(skipped[1])
+            current = spans = None
+            continue
+        if not line.strip():
+            if current is not None and current.rows:
+                current = spans = None
+            continue
+        header = _header(cells, line, report, number)
+        if header is not None:
+            current, spans, report = header, None, None
+            output.tables.append(header)
+        elif current is not None and _RULE.match(line):
+            spans = [match.span() for match in re.finditer(r"-+", line)]
+        elif current is not None:
+            current.rows.append(_row(cells, line, current, spans))
+    return output
+
+
+def _records(lines: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...], str]]:
+    """Each line with its CSV cells; a quoted cell may run over several lines."""
+    held = ""
+    begun = 0
+    for number, line in enumerate(lines, 1):
+        text = f"{held}\n{line}" if held else line
+        if text.count('"') % 2 and len(text) < 1 << 16 and "," in text:
+            held, begun = text, begun or number
+            continue
+        yield begun or number, _cells(text), text
+        held, begun = "", 0
+    if held:
+        yield begun, _cells(held), held
+
+
+def _cells(text: str) -> tuple[str, ...]:
+    if "," not in text and "\t" not in text:
+        return (text.strip(),)
+    delimiter = "," if "," in text else "\t"
+    try:
+        return tuple(next(csv.reader([text], delimiter=delimiter), ()))
+    except csv.Error:
+        return tuple(text.split(delimiter))
+
+
+def _header(
+    cells: tuple[str, ...], line: str, report: str | None, number: int
+) -> StatsTable | None:
+    """The line as a table's header, ``None`` where it is none."""
+    for names in (cells, tuple(_WIDE_GAP.split(line.strip()))):
+        columns = tuple(_column(name) for name in names)
+        roles = [column.role for column in columns if column is not None]
+        kind = _kind(roles, names, report) if len(roles) * 2 >= len(names) else None
+        if kind is not None:
+            return StatsTable(kind, report, names, columns, number)
+    return None
+
+
+def _column(name: str) -> Column | None:
+    plain = name.strip().strip("﻿")
+    match = _UNIT.match(plain)
+    unit = match[2].strip() if match else None
+    role = ROLES.get((match[1] if match else plain).strip().lower())
+    if role is None:
+        return None
+    if ":" in role:
+        role, _, unit = role.partition(":")
+    return Column(role, unit)
+
+
+def _kind(roles: Sequence[str], names: Sequence[str], report: str | None) -> str | None:
+    """What a header with these columns heads; ``None`` for what is no table of nsys."""
+    if "name" not in roles or len(set(roles)) != len(roles):
+        return None
+    lowered = {name.strip().lower() for name in names}
+    told = _told(report)
+    if {"start", "duration"} <= set(roles):
+        is_gpu = bool({"stream", "device", "grid_x", "grid"} & set(roles))
+        return "trace" if is_gpu else "other"
+    if "count" not in roles:
+        return told if "total" in roles else None
+    if "num calls" in lowered:
+        return told or "calls"
+    if "category" in roles:
+        return told or "gpu"
+    if "operation" in lowered or "count" in lowered or "operations" in lowered:
+        return told or ("other" if "total" in roles else None)
+    return told or "kernels"
+
+
+_REPORTS = (
+    (re.compile(r"(cuda_?)?gpu_?kern(_?gb)?_?sum"), "kernels"),
+    (re.compile(r"(cuda_?)?gpu_?trace"), "trace"),
+    (re.compile(r"cuda_?api_?sum"), "calls"),
+    (re.compile(r"(cuda_?)?gpu_?sum"), "gpu"),
+)
+
+
+def _told(report: str | None) -> str | None:
+    if report is None:
+        return None
+    return next((kind for pattern, kind in _REPORTS if pattern.fullmatch(report)), "other")
+
+
+def _row(
+    cells: tuple[str, ...], line: str, table: StatsTable, spans: list[tuple[int, int]] | None
+) -> tuple[str, ...]:
+    """The line as cells of the table: by commas, by the rule under the header, or by gaps."""
+    count = len(table.header)
+    if len(cells) == count:
+        return cells
+    if spans is not None and len(spans) == count:
+        ends = [begin for begin, _ in spans[1:]] + [len(line)]
+        starts = [0, *ends[:-1]]
+        return tuple(line[a:b].strip() for a, b in zip(starts, ends, strict=True))
+    parts = tuple(_WIDE_GAP.split(line.strip(), maxsplit=count - 1))
+    return parts if len(parts) == count else cells

@@ -1,0 +1,152 @@
+"""What a reader of printed pages has to say about a file, gathered while it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from solscope.model.finding import Absence, Issue, Severity
+from solscope.reports.printed.values import Absent
+
+_NAMED = 3
+
+
+@dataclass(slots=True)
+class Notes:
+    """Issues of one file. Names are kept once, in the order met."""
+
+    not_available: dict[str, None] = field(default_factory=dict)
+    not_finite: dict[str, None] = field(default_factory=dict)
+    unknown_labels: dict[str, None] = field(default_factory=dict)
+    without_unit: dict[str, None] = field(default_factory=dict)
+    differing: dict[str, None] = field(default_factory=dict)
+    rounded: dict[str, None] = field(default_factory=dict)
+    stray_lines: int = 0
+    short_rows: int = 0
+    said: list[str] = field(default_factory=list)
+    cut: bool = False
+
+    def absent(self, name: str, why: Absent) -> None:
+        """Note a cell without a value, unless it is said already that its unit is missing."""
+        if name in self.without_unit:
+            return
+        if why is Absent.NOT_FINITE:
+            self.not_finite[name] = None
+        elif why is Absent.NOT_AVAILABLE:
+            self.not_available[name] = None
+
+    def issues(self) -> tuple[Issue, ...]:
+        """All that was noted, worst first, and then what ncu itself said."""
+        return (*self._issues(), *said_by_ncu(self.said))
+
+    def stray(self, cells: Sequence[str]) -> None:
+        """Note a line between the rows that is no row."""
+        if cells[0].startswith("=="):
+            self.said.append(",".join(cells))
+        else:
+            self.stray_lines += 1
+
+    def _issues(self) -> Iterable[Issue]:
+        if self.cut:
+            yield _issue(
+                "truncated", Severity.WARNING, "the file ends inside a row; that row is left out"
+            )
+        for code, severity, names, what in (
+            ("without-unit", Severity.WARNING, self.without_unit, "have no unit and were not read"),
+            (
+                "unknown-label",
+                Severity.WARNING,
+                self.unknown_labels,
+                "are labels that name no known metric; kept under section and label",
+            ),
+            (
+                "differing-values",
+                Severity.WARNING,
+                self.differing,
+                "are printed for one launch with different values; the first was kept where the "
+                "metric is known, and none where only a label is",
+            ),
+            (
+                "rounded-to-zero",
+                Severity.INFO,
+                self.rounded,
+                "show a 0 that may be a small number: the page has too few digits for it",
+            ),
+            ("not-finite", Severity.WARNING, self.not_finite, "are no finite number"),
+            (
+                "not-available",
+                Severity.INFO,
+                self.not_available,
+                "are not available (which is no 0)",
+            ),
+        ):
+            if names:
+                yield _issue(code, severity, f"{_listed(names)} {what}")
+        if self.stray_lines:
+            yield _issue(
+                "stray-lines",
+                Severity.INFO,
+                f"{self.stray_lines} lines between the rows belong to no table",
+            )
+        if self.short_rows:
+            yield _issue(
+                "short-rows", Severity.INFO, f"{self.short_rows} rows end before the last column"
+            )
+
+
+def is_rounded_to_zero(text: str) -> bool:
+    """Whether a number was too small for two decimals: a true zero is printed as ``0``."""
+    return text in ("0.00", "0,00", "-0.00", "-0,00")
+
+
+def _issue(code: str, severity: Severity, what: str) -> Issue:
+    return Issue(code=code, severity=severity, what=what)
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    shown = ", ".join(every[:_NAMED])
+    return shown if len(every) <= _NAMED else f"{shown} and {len(every) - _NAMED} more"
+
+
+def said_by_ncu(lines: Iterable[str]) -> tuple[Issue, ...]:
+    """Warnings and errors that ncu printed around the table, as issues, each once."""
+    issues: dict[str, Issue] = {}
+    for line in _joined(lines):
+        for mark, severity in (
+            ("==WARNING== ", Severity.INFO),
+            ("==ERROR== ", Severity.WARNING),
+        ):
+            _, found, message = line.partition(mark)
+            if found:
+                code = "metrics-not-accessible" if "Unable to access" in message else "ncu-message"
+                issues.setdefault(message, _issue(code, severity, message.strip()))
+    return tuple(issues.values())
+
+
+def _joined(lines: Iterable[str]) -> list[str]:
+    """Lines, with the one advice that ncu prints on a line of its own put to its warning."""
+    joined: list[str] = []
+    for line in lines:
+        if joined and line.startswith("Set the HOME environment variable"):
+            joined[-1] += " " + line
+        else:
+            joined.append(line)
+    return joined
+
+
+def not_printed(requested: Iterable[str], printed: Iterable[str]) -> tuple[Absence, ...]:
+    """Metrics that were asked for and that the file does not hold.
+
+    ``ncu --import --metrics`` drops unknown names without a word (seen with 2024.1.1).
+    """
+    held = set(printed)
+    return tuple(
+        Absence(
+            field=name,
+            reason="was asked for and is not in the file; ncu drops unknown names silently",
+            remedy="capture again with this metric, or with a section that holds it",
+        )
+        for name in requested
+        if name not in held
+    )

@@ -1,0 +1,148 @@
+"""Labelled metrics and rule messages of a launch, as the details page shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from solscope.model.reading import ColumnReading
+from solscope.model.report import (
+    Instance,
+    MetricValue,
+    NvtxRange,
+    PlainDetails,
+    PlainMetrics,
+    RuleAdvice,
+    Section,
+    SectionMetric,
+)
+from solscope.model.units import printed_unit
+from solscope.reports.printed.labels import Era, metric_of, section_identifier
+from solscope.reports.printed.launches import Identity, device_of
+from solscope.reports.printed.notes import Notes, is_rounded_to_zero
+from solscope.reports.printed.number_format import NumberFormat
+from solscope.reports.printed.values import Absent, Instanced, value_of
+
+_RULE_KINDS = {"OK": "ok", "INF": "ok", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
+# Two decimals of a value scaled to at least 1 are right to half a percent; more is a difference.
+_SAME_WITHIN = 0.02
+
+
+def rule_kind(printed: str) -> str:
+    """ncu's message type by its printed short form; ``none`` where a rule only shows a table."""
+    return _RULE_KINDS.get(printed.strip().upper(), "none")
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedMetric:
+    """A row of the details page: where it stands, its label, unit and value as printed."""
+
+    section: str
+    item: str
+    label: str
+    unit: str
+    text: str
+
+    def metric(self, *, era: Era, capability: tuple[int, int] | None = None) -> str | None:
+        """The metric's name, ``None`` where label and section do not say."""
+        return metric_of(
+            self.section, self.item, self.label, self.unit, era=era, capability=capability
+        )
+
+    @property
+    def place(self) -> str:
+        """Section, item and label as one name, for what has no metric name."""
+        return ": ".join(part for part in (self.section, self.item, self.label) if part)
+
+    def value(self, numbers: NumberFormat) -> MetricValue | Absent | Instanced:
+        """The value in base units. Raises UnknownUnit."""
+        return value_of(self.text, printed_unit(self.unit).exponent, numbers)
+
+    def explain(
+        self, numbers: NumberFormat, *, era: Era, capability: tuple[int, int] | None
+    ) -> ColumnReading:
+        """How the row was understood."""
+        metric = self.metric(era=era, capability=capability)
+        unit, value, note = printed_unit(self.unit), self.value(numbers), None
+        if isinstance(value, Instanced):
+            note = f"{len(value.instances)} instances"
+            value = value.aggregate
+        if isinstance(value, Absent):
+            note = value.value
+        elif metric is None:
+            note = "section and label name no known metric"
+        return ColumnReading(
+            column=self.place,
+            metric=metric,
+            unit=self.unit,
+            base_unit=unit.base,
+            factor=float(f"1e{unit.exponent}"),
+            example=self.text[:60],
+            value=None if isinstance(value, Absent) else value,
+            note=note,
+        )
+
+
+@dataclass(slots=True)
+class PrintedLaunch:
+    """A launch of the details page, its rows in the order printed."""
+
+    identity: Identity
+    nvtx: tuple[NvtxRange, ...] = ()
+    metrics: list[PrintedMetric] = field(default_factory=list)
+    rules: list[RuleAdvice] = field(default_factory=list)
+
+    def read(
+        self, numbers: NumberFormat, notes: Notes, *, era: Era
+    ) -> tuple[PlainMetrics, PlainDetails]:
+        """Metrics and sections in base units. Raises UnknownUnit."""
+        values: dict[str, MetricValue] = {}
+        instances: dict[str, tuple[Instance, ...]] = {}
+        valueless: dict[str, None] = {}
+        sections: dict[str, list[tuple[str, str, str]]] = {}
+        chip = device_of(self.identity, {}).compute_capability
+        for row in self.metrics:
+            known = row.metric(era=era, capability=chip)
+            name = row.place if known is None else known
+            if known is None:
+                notes.unknown_labels[name] = None
+            sections.setdefault(row.section, []).append((row.item, row.label, name))
+            value = row.value(numbers)
+            if is_rounded_to_zero(row.text):
+                notes.rounded[name] = None
+            if isinstance(value, Instanced):
+                instances.setdefault(name, value.instances)
+                value = value.aggregate
+            if isinstance(value, Absent):
+                valueless[name] = None
+                notes.absent(name, value)
+            elif name not in values and name not in valueless:
+                values[name] = value
+            elif name in values and _differ(values[name], value):
+                notes.differing[name] = None
+                if known is None:
+                    # One label for several metrics (mean, maximum, ...): no value is its value.
+                    del values[name]
+                    valueless[name] = None
+        without = tuple(name for name in valueless if name not in values)
+        return PlainMetrics(values, instances, without), PlainDetails(
+            section_list=tuple(_section(name, rows) for name, rows in sections.items()),
+            rule_list=tuple(self.rules),
+            nvtx_list=self.nvtx,
+        )
+
+
+def _section(display_name: str, rows: list[tuple[str, str, str]]) -> Section:
+    return Section(
+        identifier=section_identifier(display_name),
+        display_name=display_name,
+        header=tuple(
+            SectionMetric(label=label, metric=name) for item, label, name in rows if not item
+        ),
+        metrics=tuple(dict.fromkeys(name for _, _, name in rows)),
+    )
+
+
+def _differ(first: MetricValue, second: MetricValue) -> bool:
+    if isinstance(first, str) or isinstance(second, str):
+        return first != second
+    return abs(first - second) > _SAME_WITHIN * max(abs(first), abs(second))

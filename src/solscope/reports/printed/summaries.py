@@ -1,0 +1,56 @@
+"""Rows of a summary table to one kernel's summary, in base units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from solscope.model.report import MetricValue
+from solscope.model.summary import LaunchSummary, MetricSummary
+from solscope.model.units import printed_unit
+from solscope.reports.printed.kernel_names import short_name
+from solscope.reports.printed.labels import Era, metric_of
+from solscope.reports.printed.launches import Identity, device_of, dim3, whole
+from solscope.reports.printed.notes import Notes
+from solscope.reports.printed.number_format import NumberFormat
+from solscope.reports.printed.values import value_of
+
+SummaryRow = tuple[str, str, str, tuple[str, ...]]
+"""Section, label, unit, and the cells of minimum, maximum and mean."""
+
+
+def summarise(
+    identity: Identity,
+    invocations: str,
+    rows: Iterable[SummaryRow],
+    numbers: NumberFormat,
+    notes: Notes,
+    *,
+    era: Era,
+) -> LaunchSummary:
+    """What a page says of one kernel. Raises UnknownUnit."""
+    return LaunchSummary(
+        name=short_name(identity.kernel_name),
+        name_full=identity.kernel_name,
+        invocations=whole(invocations),
+        device=device_of(identity, {}),
+        process_id=whole(identity.process_id),
+        grid=dim3(identity.grid),
+        block=dim3(identity.block),
+        metrics=tuple(_metric(row, numbers, notes, era=era) for row in rows),
+    )
+
+
+def _metric(row: SummaryRow, numbers: NumberFormat, notes: Notes, *, era: Era) -> MetricSummary:
+    section, label, unit, cells = row
+    name = metric_of(section, "", label, unit, era=era)
+    if name is None:
+        name = f"{section}: {label}" if section else label
+        notes.unknown_labels[name] = None
+    exponent = printed_unit(unit).exponent
+    low, high, mean = (_number(cell, exponent, numbers) for cell in cells)
+    return MetricSummary(metric=name, section=section, minimum=low, maximum=high, average=mean)
+
+
+def _number(cell: str, exponent: int, numbers: NumberFormat) -> MetricValue | None:
+    value = value_of(cell, exponent, numbers)
+    return value if isinstance(value, int | float) else None

@@ -1,0 +1,152 @@
+"""Value cells to numbers in base units, or to the reason why there is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import isfinite
+
+from solscope.model.report import Instance, MetricValue
+from solscope.reports.printed.number_format import NumberFormat
+
+
+class Absent(Enum):
+    """Why a cell has no value. None of them is a zero."""
+
+    NOT_COLLECTED = "not collected"
+    NOT_AVAILABLE = "not available"
+    NOT_FINITE = "not a finite number"
+
+
+@dataclass(frozen=True, slots=True)
+class Instanced:
+    """A cell of ``--print-metric-instances``: the aggregate, and the instances."""
+
+    aggregate: MetricValue | Absent
+    instances: tuple[Instance, ...]
+
+
+_NOT_AVAILABLE = frozenset({"n/a", "no data", "not available"})
+_NOT_FINITE = frozenset({"nan", "inf", "infinity", "-nan(ind)", "nan(ind)", "1.#qnan", "1.#inf"})
+_INSTANCED = re.compile(r"(?s)(?:(\S.*?)\s)?\((.*)\)")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
+_DIGITS = 4000
+
+
+def absent(text: str) -> Absent | None:
+    """Which kind of absence the cell states, ``None`` where it holds something.
+
+    >>> absent("no data")
+    <Absent.NOT_AVAILABLE: 'not available'>
+    """
+    bare = text.strip().lower().removeprefix("(!)").strip()
+    if bare == "":
+        return Absent.NOT_COLLECTED
+    if bare in _NOT_AVAILABLE:
+        return Absent.NOT_AVAILABLE
+    return Absent.NOT_FINITE if bare.lstrip("+-") in _NOT_FINITE else None
+
+
+def plain_number(text: str, exponent: int) -> MetricValue | None:
+    """A number with a decimal point, times ten to ``exponent``; ``None`` where it is no number.
+
+    Scaled as text, so that ``25.170176`` of 10**6 is 25170176 and nothing beside it.
+    """
+    if _NUMBER.fullmatch(text) is None or len(text) > _DIGITS:
+        return None
+    if exponent == 0:
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    if "e" in text or "E" in text:
+        return float(text) * 10.0**exponent
+    return float(f"{text}e{exponent}")
+
+
+def plain_column(
+    cells: Sequence[str], exponent: int, numbers: NumberFormat
+) -> Sequence[int | float] | None:
+    """The numbers of a column of plain numbers, all at once; ``None`` where one is none."""
+    if not numbers.is_plain:
+        return None
+    suffix = f"e{exponent}" if exponent else ""
+    texts = cells
+    if suffix:
+        texts = f"{suffix}\n".join((*cells, ""))[:-1].split("\n")
+    values: list[int] | list[float]
+    try:
+        values = list(map(int, texts))
+    except ValueError:
+        try:
+            values = list(map(float, texts))
+        except ValueError:
+            return None
+    # Both take "1_000" and float() takes "nan" and overflows; a sum shows the last two.
+    try:
+        is_usable = isfinite(sum(values)) and len(values) == len(cells)
+    except OverflowError:
+        return None
+    return values if is_usable and "_" not in "".join(cells) else None
+
+
+def column_values(
+    cells: Sequence[str], exponent: int, numbers: NumberFormat
+) -> Sequence[MetricValue | Absent | Instanced]:
+    """What each cell of a column says."""
+    values = plain_column(cells, exponent, numbers)
+    if values is not None:
+        return values
+    return [value_of(cell, exponent, numbers) for cell in cells]
+
+
+def value_of(text: str, exponent: int, numbers: NumberFormat) -> MetricValue | Absent | Instanced:
+    """What a value cell says: a number in base units, a text, an absence, or instances."""
+    bare = text.strip()
+    number = plain_number(numbers.plain(bare), exponent)
+    if number is not None:
+        return number if isinstance(number, str) or isfinite(number) else Absent.NOT_FINITE
+    missing = absent(bare)
+    if missing is not None:
+        return missing
+    if bare.endswith(")"):
+        found = _INSTANCED.fullmatch(bare)
+        if found is not None:
+            return _instanced(found, exponent, numbers) or bare
+    return bare
+
+
+def _instanced(found: re.Match[str], exponent: int, numbers: NumberFormat) -> Instanced | None:
+    head, body = found.group(1), found.group(2)
+    aggregate: MetricValue | Absent = Absent.NOT_COLLECTED
+    if head is not None:
+        number = plain_number(numbers.plain(head), exponent)
+        if number is None:
+            return None
+        aggregate = number
+    elif ";" not in body and plain_number(numbers.plain(body), 0) is None:
+        return None
+    instances = tuple(_instance(part.strip(), exponent, numbers) for part in body.split(";"))
+    return Instanced(aggregate, instances)
+
+
+def _instance(text: str, exponent: int, numbers: NumberFormat) -> Instance:
+    value = plain_number(numbers.plain(text), exponent)
+    if value is not None:
+        return Instance(None, value)
+    key, colon, rest = text.rpartition(": ")
+    value = plain_number(numbers.plain(rest.strip()), exponent) if colon else None
+    if value is not None:
+        number = plain_number(key.strip(), 0)
+        return Instance(key.strip() if number is None else number, value)
+    return Instance(None, None if absent(text) else text)
+
+
+def number_texts(text: str) -> list[str]:
+    """The numbers in a value cell, for finding out how the file writes numbers."""
+    if "(" not in text:
+        return [text]
+    found = _INSTANCED.fullmatch(text.strip())
+    if found is None:
+        return [text]
+    parts = [part.rpartition(": ")[2].strip() for part in found.group(2).split(";")]
+    return parts if found.group(1) is None else [found.group(1), *parts]

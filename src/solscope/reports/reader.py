@@ -1,0 +1,82 @@
+"""What every reader offers, and what they share: opening a file's bytes and its digest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Protocol
+
+from solscope.errors import ReportError
+from solscope.model.report import Report
+
+HEAD_BYTES = 64 * 1024
+"""How much of a file decides what it is."""
+
+NEXT_STEP = "give the file that ncu wrote with -o (.ncu-rep), or see `solscope read --help`"
+
+# A text compresses far less than this; more is a bomb or damage.
+MAX_EXPANSION = 400
+EXPANSION_FLOOR_BYTES = 64 * 1024 * 1024
+
+
+class Reader(Protocol):
+    """A module per format. Content decides, never the suffix."""
+
+    NAME: str
+
+    def recognises(self, head: bytes, path: str) -> bool:
+        """Whether a file with these first bytes (at most ``HEAD_BYTES``) is of this format."""
+        ...
+
+    def read(self, path: str, data: bytes, sha256: str) -> Report:
+        """The file as a report. Raises ReportError where nothing of it can be used."""
+        ...
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 of a file's bytes, in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def expansion_limit(size: int) -> int:
+    """How many bytes a compressed file of ``size`` bytes may unfold to."""
+    return max(size * MAX_EXPANSION, EXPANSION_FLOOR_BYTES)
+
+
+LOOKALIKES: Mapping[str, tuple[bytes, ...]] = {
+    "a Git LFS pointer, not the report itself": (b"version https://git-lfs",),
+    "an HTML page": (b"<!doctype html", b"<html", b"<!DOCTYPE html", b"<!DOCTYPE HTML"),
+    "a zip archive": (b"PK\x03\x04",),
+    "a SQLite database": (b"SQLite format 3\x00",),
+    "a PDF document": (b"%PDF-",),
+    "an ELF binary": (b"\x7fELF",),
+    "an Nsight Systems report (.nsys-rep)": (b"QDSTRM",),
+}
+
+LOOKALIKE_HINTS: Mapping[str, str] = {
+    "a Git LFS pointer, not the report itself": "fetch the real file with `git lfs pull`",
+    "an HTML page": "the download returned a web page; fetch the raw file",
+    "an Nsight Systems report (.nsys-rep)": "export it first: `nsys export -t sqlite FILE`",
+}
+
+
+def refuse_unknown(head: bytes, path: str) -> ReportError:
+    """The error for a file that no reader recognises, saying what it looks like."""
+    if not head:
+        return ReportError(
+            "the file is empty",
+            where=path,
+            hint="the capture wrote nothing; look at its log for the reason",
+        )
+    for what, magics in LOOKALIKES.items():
+        if head.lstrip()[:64].startswith(magics) or head.startswith(magics):
+            return ReportError(
+                f"this is {what}", where=path, hint=LOOKALIKE_HINTS.get(what, NEXT_STEP)
+            )
+    kind = "text" if _is_text(head) else "binary data of an unknown kind"
+    return ReportError(f"this is {kind}, not a profiler's report", where=path, hint=NEXT_STEP)
+
+
+def _is_text(head: bytes) -> bool:
+    sample = head[:4096]
+    return b"\x00" not in sample and sum(b < 9 for b in sample) == 0

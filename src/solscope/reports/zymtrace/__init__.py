@@ -1,0 +1,158 @@
+"""Kernel shares of zymtrace and other samplers in, a sample report out.
+
+Files (TSV, CSV, JSON), and a live query of the sampler's ClickHouse (``clickhouse://``; see
+``live.py``). A sampler says how often a kernel was seen on the GPU, never how long it ran.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from solscope.errors import ReportError
+from solscope.model.finding import Absence, Issue, Severity
+from solscope.model.report import Provenance
+from solscope.model.trace import SampleReport
+from solscope.reports.zymtrace import columns, rows
+from solscope.reports.zymtrace.live import SCHEMES, query
+from solscope.reports.zymtrace.table import sample_table
+
+NAME = "kernel-samples"
+
+MAX_BYTES = 256 << 20
+"""A table of shares is small; a larger file is something else."""
+
+_SUM_SLACK = 0.02  # of rounded percentages
+
+
+def recognises(head: bytes, path: str) -> bool:
+    """A live address, or a table with kernel names beside samples or shares."""
+    if path.startswith(SCHEMES):
+        return True
+    if b"\x00" in head[:1024] or b'"traceEvents"' in head:
+        return False
+    found = rows.parse(_whole_lines(head))
+    try:
+        return found is not None and columns.layout(found.titles, {}) is not None
+    except ReportError:
+        return True  # two columns fit one role: reading says so
+
+
+def _whole_lines(head: bytes) -> bytes:
+    """Of a head that may end inside a row or a JSON list, what is whole."""
+    text = head.lstrip()
+    if text.startswith(b"[") and not text.rstrip().endswith(b"]"):
+        return text[: text.rfind(b"}") + 1] + b"]"
+    return text[: text.rfind(b"\n") + 1] if len(head) > 60000 else text
+
+
+def read(path: str, sha256: str, **options: Any) -> SampleReport:
+    """The shares in a file, or those that a live query gives.
+
+    ``columns`` maps columns (``name=...,samples=...``). Raises ReportError where columns are
+    not recognised, where a number is none, and where a share may be a fraction or a percentage.
+    """
+    mapping = columns.parse(options.get("columns"))
+    if path.startswith(SCHEMES):
+        return query(path, mapping, environ=options.get("environ", os.environ))
+    size = os.path.getsize(path)
+    if size > MAX_BYTES:
+        raise ReportError(f"{size} bytes are no table of kernel shares", where=path)
+    with open(path, "rb") as file:
+        found = rows.parse(file.read())
+    try:
+        return _report(found, mapping, path, sha256, size)
+    except ReportError as error:
+        if error.where is None:
+            error.where = path
+        raise
+
+
+def _report(
+    found: rows.Rows | None, mapping: dict[str, str], path: str, sha256: str, size: int
+) -> SampleReport:
+    if found is None:
+        raise ReportError("no table in this file", hint=rows.HINT)
+    layout = columns.layout(found.titles, mapping)
+    if layout is None:
+        raise ReportError(
+            f"no column for kernel names and samples among {', '.join(found.titles[:20])}",
+            hint=columns.HINT,
+        )
+    names = _column(found, layout.name)
+    samples = _numbers(found, layout.samples)
+    shares = _shares(found, layout)
+    issues = []
+    if found.ragged:
+        issues.append(_warning("ragged-rows", f"{found.ragged} rows are ragged; left out"))
+    total = sum(share for share in shares if share is not None)
+    if total > 1 + _SUM_SLACK:
+        what = f"shares add up to {total:.0%}: inclusive shares count callees as well"
+        issues.append(_warning("shares-over-one", what))
+    return SampleReport(
+        provenance=Provenance(
+            path=path,
+            sha256=sha256,
+            size_bytes=size,
+            format=NAME,
+            tool_name=None,
+            tool_version=None,
+        ),
+        samples=sample_table([str(name) for name in names], samples, shares),
+        issues=tuple(issues),
+        absences=_absences(layout),
+    )
+
+
+def _absences(layout: columns.Layout) -> tuple[Absence, ...]:
+    time = Absence(field="duration_ns", reason="a sampler counts samples and measures no time")
+    if layout.samples is not None:
+        return (time,)
+    return (time, Absence(field="samples", reason="the table holds shares only"))
+
+
+def _warning(code: str, what: str) -> Issue:
+    return Issue(code=code, severity=Severity.WARNING, what=what)
+
+
+def _column(found: rows.Rows, title: str) -> list[Any]:
+    at = found.titles.index(title)
+    return [row[at] for row in found.cells]
+
+
+def _numbers(found: rows.Rows, title: str | None) -> list[float | None]:
+    if title is None:
+        return [None] * len(found.cells)
+    values = [rows.number(cell, title)[0] for cell in _column(found, title)]
+    _refuse_negative(values, title)
+    return values
+
+
+def _shares(found: rows.Rows, layout: columns.Layout) -> list[float | None]:
+    """Shares as fractions. Percent by title, by a sign, or as mapped; never by a guess."""
+    if layout.share is None:
+        return [None] * len(found.cells)
+    read_cells = [rows.number(cell, layout.share) for cell in _column(found, layout.share)]
+    values = [value for value, _ in read_cells]
+    _refuse_negative(values, layout.share)
+    largest = max((value for value in values if value is not None), default=0.0)
+    is_percent = layout.is_percent
+    if is_percent is None and any(sign for _, sign in read_cells):
+        is_percent = True
+    if is_percent is None and largest > 1:
+        raise ReportError(
+            f"column {layout.share} holds {largest:g}, and nothing says that it is percent",
+            hint=f"if it is: --columns share%={layout.share}",
+        )
+    limit = 100.0 if is_percent else 1.0
+    if largest > limit * (1 + _SUM_SLACK):
+        raise ReportError(f"a share of {largest:g} in column {layout.share} is over {limit:g}")
+    return [None if value is None else value / limit for value in values]
+
+
+def _refuse_negative(values: Sequence[float | None], title: str) -> None:
+    bad = [v for v in values if v is not None and (v < 0 or not math.isfinite(v))]
+    if bad:
+        raise ReportError(f"column {title} holds {bad[0]:g}, which is no count and no share")

@@ -1,0 +1,155 @@
+"""`read` over every file of the corpus: each is named for what it is."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+import pytest
+from tests import corpus
+
+import solscope
+from solscope.errors import ReportError
+from solscope.flows.read import ReadRequest, run
+from solscope.flows.world import World
+from solscope.model.report import Report
+from solscope.model.trace import TimelineReport
+from solscope.model.verdict import KernelVerdict
+from solscope.reports import formats
+
+pytestmark = pytest.mark.corpus
+
+KINDS = {
+    "ncu-rep": {"ncu-rep"},
+    "ncu-csv": {"ncu-csv"},
+    "ncu-text": {"ncu-text"},
+    "nsys-sqlite": {"nsys-sqlite"},
+    "nsys-stats": {"nsys-stats"},
+    "torch-trace": {"torch-trace"},
+    "cli-variant": {"ncu-csv", "ncu-text"},
+}
+REFUSED = ("derived-csv", "lfs-pointer", "ncu-log")
+
+
+def records(*kinds: str) -> list[dict[str, Any]]:
+    return [record for kind in kinds for record in corpus.records(kind)]
+
+
+def name(record: dict[str, Any]) -> str:
+    return str(record["file"])
+
+
+@pytest.mark.parametrize("record", records(*KINDS), ids=name)
+def test_every_readable_file_is_recognised_by_its_content(record: dict[str, Any]) -> None:
+    path = str(corpus.CORPUS / record["file"])
+    try:
+        assert formats.kind_of(path) in KINDS[record["kind"]]
+    except ReportError as error:
+        # Some texts hold other output of ncu, such as its version or a list of metrics.
+        assert record["kind"] == "ncu-text"
+        assert error.hint
+
+
+@pytest.mark.parametrize("record", records(*REFUSED), ids=name)
+def test_what_is_no_report_is_refused_by_name_with_a_next_step(record: dict[str, Any]) -> None:
+    path = str(corpus.CORPUS / record["file"])
+    try:
+        report = formats.read(path)
+    except ReportError as error:
+        assert error.what.startswith("this is ") or "no table" in error.what
+        assert error.hint
+    else:
+        # A log that ends in a table is a report all the same.
+        assert record["kind"] == "ncu-log"
+        assert isinstance(report, Report)
+
+
+def test_several_files_are_all_shown_and_the_bad_one_is_named() -> None:
+    good, bad = corpus.find("vec_add.ncu-rep"), corpus.find("baseline", "lfs-pointer")
+    outcome = run(ReadRequest(paths=(str(good), str(bad))), World())
+    assert outcome.exit_code == 1
+    assert "vec_add.ncu-rep" in outcome.text
+    assert "Git LFS pointer" in outcome.text
+
+
+def test_a_timeline_cannot_be_analysed_and_says_what_it_is() -> None:
+    path = corpus.CORPUS / corpus.records("nsys-sqlite")[0]["file"]
+    assert isinstance(formats.read(str(corpus.require(path))), TimelineReport)
+    with pytest.raises(ReportError, match="a timeline"):
+        solscope.read(str(path))
+
+
+AUTHOR = "Olajide-Badejo__GPU-Roofline-Profiler"
+N = 2048  # of the square matrices; saxpy ran over 2^24 elements
+MATRIX = 4 * N * N
+VECTOR = 4 * 2**24
+
+
+def truth(kernel: str, variant: str, size: int) -> tuple[float, float]:
+    """(FLOP, bytes) that the author derived for a kernel over so many elements."""
+    path = corpus.require(corpus.CORPUS / "roofline-truth" / AUTHOR / "timing.csv")
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    (found, *_) = [
+        (float(row["flops"]), float(row["theoretical_bytes"]))
+        for row in rows
+        if (row["kernel"], row["variant"]) == (kernel, variant)
+        and size in (int(row["problem_size"]), int(row["m"]))
+    ]
+    return found
+
+
+def captured(name: str) -> KernelVerdict:
+    report = solscope.read(str(corpus.find(f"{AUTHOR}/{name}.csv", "ncu-csv")))
+    (kernel,) = solscope.analyze([report]).kernels
+    return kernel
+
+
+def test_saxpy_reads_what_its_author_derived_and_leaves_writes_in_l2() -> None:
+    flop, size = truth("saxpy", "base", 2**24)
+    assert (flop, size) == (2 * 2**24, 3 * VECTOR)  # x and y read, y written
+    totals = captured("saxpy").totals
+    assert totals.dram_read_bytes == pytest.approx(2 * VECTOR, rel=1e-4)
+    # A third of the writes had not left L2 (up to 48 MB on this chip) when the kernel ended.
+    assert totals.dram_write_bytes == 43_631_104
+    assert 0.6 * VECTOR < (totals.dram_write_bytes or 0) < VECTOR
+
+
+@pytest.mark.parametrize("variant", ["naive", "tiled"])
+def test_a_transpose_reads_its_matrix_once(variant: str) -> None:
+    flop, size = truth("transpose", variant, N)
+    assert (flop, size) == (0, 2 * MATRIX)
+    totals = captured(f"transpose_{variant}").totals
+    # 2 % more for the page tables and counters of the pass; writes partly stay in L2
+    assert MATRIX <= (totals.dram_read_bytes or 0) < 1.15 * MATRIX
+    assert (totals.dram_write_bytes or 0) < MATRIX
+
+
+@pytest.mark.parametrize("variant", ["naive", "tiled", "register_blocked", "vectorized"])
+def test_a_gemm_moves_its_operands_and_what_l2_could_not_keep(variant: str) -> None:
+    flop, size = truth("gemm", variant, N)
+    assert (flop, size) == (2 * N**3, 3 * MATRIX)
+    totals = captured(f"gemm_{variant}").totals
+    # A and B at least once; under twice, because L2 keeps most of what is read again
+    assert 2 * MATRIX <= (totals.dram_read_bytes or 0) < 2 * 2 * MATRIX
+    # the naive kernel writes lines of C more than once, the others leave some of C in L2
+    assert (totals.dram_write_bytes or 0) < (2 if variant == "naive" else 1) * MATRIX
+
+
+@pytest.mark.parametrize("name", ["saxpy", "gemm_naive"])
+def test_flop_that_the_author_derived_but_nobody_counted_is_absent_here(name: str) -> None:
+    kernel = captured(name)
+    assert kernel.totals.flop.total is None
+    assert kernel.point.intensity is None
+    reasons = {absence.field: absence.reason for absence in kernel.absences}
+    assert "no FP32 operation counter" in reasons["flop.fp32"]
+
+
+def test_achieved_bandwidth_stays_under_the_authors_theoretical_peak() -> None:
+    path = corpus.require(corpus.CORPUS / "roofline-truth" / AUTHOR / "peaks.csv")
+    with path.open() as file:
+        peaks = {row["label"]: float(row["peak_bandwidth"]) for row in csv.DictReader(file)}
+    rate = captured("saxpy").point.dram_bytes_per_s
+    assert rate is not None
+    # 177.9 MB in 292.9 us is 607 GB/s of 672; the author's own copy reached 590
+    assert peaks["measured"] < rate < peaks["theoretical"]

@@ -1,0 +1,108 @@
+"""Kernel shares from samplers: columns recognised or mapped, percent never guessed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests import corpus
+
+from solscope.errors import ReportError, UsageError
+from solscope.model.trace import SampleReport
+from solscope.reports import zymtrace
+
+
+def read(folder: Path, text: str, columns: str | None = None) -> SampleReport:
+    file = folder / "shares"
+    file.write_text(text)
+    return zymtrace.read(str(file), "0" * 64, columns=columns)
+
+
+def shares(report: SampleReport) -> dict[str, float | None]:
+    return {k.name: k.share for k in report.kernels()}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kernel,samples\nflash_fwd,41\ngemm,59\n",
+        "kernel_name\tsample_count\nflash_fwd\t41\ngemm\t59\n",
+        "Function;count\nflash_fwd;41\ngemm;59\n",
+        '"kernel","samples"\n"flash_fwd","41"\n"gemm","59"\n',
+        "kernel\tsamples\nString\tUInt64\nflash_fwd\t41\ngemm\t59\n",
+        '[{"kernel": "flash_fwd", "samples": 41}, {"kernel": "gemm", "samples": 59}]',
+        '{"kernel": "flash_fwd", "samples": 41}\n{"kernel": "gemm", "samples": 59}\n',
+        '{"meta": [{"name": "kernel"}, {"name": "samples"}], '
+        '"data": [["flash_fwd", 41], ["gemm", "59"]]}',
+        '{"meta": [], "data": [{"kernel": "flash_fwd", "samples": "41"}, '
+        '{"kernel": "gemm", "samples": 59}], "rows": 2}',
+        "kernel,samples\nflash_fwd,40\ngemm,59\nflash_fwd,1\n",
+    ],
+)
+def test_every_shape_of_export_gives_the_same_shares(tmp_path: Path, text: str) -> None:
+    assert zymtrace.recognises(text.encode(), "x")
+    report = read(tmp_path, text)
+    assert shares(report) == {"gemm": 0.59, "flash_fwd": 0.41}
+    assert report.total == 100.0
+    assert report.absences[0].field == "duration_ns"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "share"),
+    [
+        ("kernel,share\nflash_fwd,0.41\n", None, 0.41),
+        ("kernel,share\nflash_fwd,41%\n", None, 0.41),
+        ("kernel,share %\nflash_fwd,0.41\n", None, 0.0041),
+        ("kernel,samples_pct\nflash_fwd,14.2\n", None, 0.142),
+        ("Function,Self Time,Self GPU %,Total GPU %\nflash_fwd,1s,14.2,30\n", None, 0.142),
+        ("kernel,share\nflash_fwd,41\n", "share%=share", 0.41),
+        ("what,part\nflash_fwd,41\n", "name=what,share%=part", 0.41),
+    ],
+)
+def test_percent_is_told_by_the_title_by_a_sign_or_by_the_user(
+    tmp_path: Path, text: str, columns: str | None, share: float
+) -> None:
+    (kernel,) = read(tmp_path, text, columns).kernels()
+    assert kernel.share == pytest.approx(share)
+    assert kernel.samples is None
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "says"),
+    [
+        ("kernel,share\nflash_fwd,41\n", None, "nothing says that it is percent"),
+        ("kernel,share\nflash_fwd,-0.1\n", None, "no count and no share"),
+        ("kernel,share\nflash_fwd,nan\n", None, "no count and no share"),
+        ("kernel,share %\nflash_fwd,140\n", None, "a share of 140 in column share % is over 100"),
+        ("kernel,share,fraction\nflash_fwd,0.1,0.2\n", None, "two columns could be the share"),
+        ("kernel,samples\nflash_fwd,many\n", None, "'many' in column samples is no number"),
+        ("who,what\na,b\n", None, "no column for kernel names and samples among who, what"),
+        ("who,what\na,b\n", "name=kernel", "no column 'kernel' for name"),
+        ("just text", None, "no table in this file"),
+        ('[{"kernel": "x", "samples": 1}', None, "no table in this file"),
+    ],
+)
+def test_what_cannot_be_told_is_named(
+    tmp_path: Path, text: str, columns: str | None, says: str
+) -> None:
+    with pytest.raises(ReportError, match=says) as caught:
+        read(tmp_path, text, columns)
+    assert caught.value.where == str(tmp_path / "shares")
+
+
+def test_inclusive_shares_are_warned_of(tmp_path: Path) -> None:
+    report = read(tmp_path, "kernel,share\na,0.9\nb,0.8\n")
+    assert report.issues[0].what.startswith("shares add up to 170%")
+
+
+def test_a_column_mapping_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="does not understand 'kernel:x'"):
+        read(tmp_path, "kernel,samples\na,1\n", "kernel:x")
+
+
+@pytest.mark.corpus
+def test_no_file_of_the_corpus_is_taken_for_samples() -> None:
+    corpus.require(corpus.CORPUS)
+    for record in corpus.manifest():
+        head = corpus.raw(corpus.CORPUS / record["file"])[:65536]
+        assert not zymtrace.recognises(head, record["file"]), record["file"]

@@ -1,0 +1,58 @@
+"""What counts as a secret, and that free text loses it."""
+
+from __future__ import annotations
+
+import pytest
+
+from solscope.cluster.secrecy import is_secret, masked
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HF_TOKEN", "abc"),
+        ("HUGGING_FACE_HUB_TOKEN", "x"),
+        ("OPENAI_API_KEY", "x"),
+        ("AWS_SECRET_ACCESS_KEY", "x"),
+        ("DB_PASSWORD", "x"),
+        ("ANY", "sk-abcdefgh"),
+        ("ANY", "hf_abcdefghijkl"),
+        ("PROXY", "http://user:pass@host:1"),
+    ],
+)
+def test_a_secret_is_known_by_its_name_or_its_look(name: str, value: str) -> None:
+    assert is_secret(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HF_TOKEN", ""),
+        ("HF_TOKEN", "$HF_TOKEN"),
+        ("TOKENIZERS_PARALLELISM", "true"),
+        ("MAX_NUM_BATCHED_TOKENS", "1024"),
+        ("HF_TOKEN_PATH", "/secrets/t"),
+        ("SECRET_NAME", "hf"),
+        ("VLLM_PORT", "8000"),
+    ],
+)
+def test_a_harmless_value_is_shown(name: str, value: str) -> None:
+    assert not is_secret(name, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("vllm serve m --api-key plain --port 1", "plain"),
+        ("HF_TOKEN=plain vllm serve m", "plain"),
+        ('{"api_key": "plain"}', "plain"),
+        ("curl -H 'Authorization: Bearer abc.def'", "abc.def"),
+        ("git clone https://me:plain@host/x", "plain"),
+    ],
+)
+def test_free_text_loses_its_secrets(text: str, secret: str) -> None:
+    assert secret not in masked(text)
+
+
+def test_free_text_keeps_the_rest() -> None:
+    assert masked("--api-key x --max-num-batched-tokens 1024").endswith(" 1024")

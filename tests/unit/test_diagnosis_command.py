@@ -1,0 +1,136 @@
+"""A command is checked before it runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from solscope.capture.diagnosis import Evidence, diagnose
+from solscope.capture.diagnosis.command import find, parse, real_target
+from solscope.model.diagnosis import Diagnosis, Outcome
+
+
+def lint(text: str, version: str | None = None) -> Diagnosis:
+    return diagnose([Evidence(name="--command", text=text, is_command=True)], version=version)
+
+
+FINE = "ncu --target-processes all -k regex:gemm -s 2 -c 3 --set roofline -o r.ncu-rep python x.py"
+
+
+def test_a_good_command_is_called_good() -> None:
+    found = lint(FINE)
+    assert (found.outcome, found.causes[0].code) == (Outcome.WELL, "command-fine")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (
+            "ncu --target-processes application-only -- env M=1 python3 x.py",
+            "application-only-misses-children",
+        ),
+        (
+            "ncu --target-processes=application-only bash -c 'exec python3 x.py'",
+            "application-only-misses-children",
+        ),
+        (
+            "ncu --target-processes application-only vllm serve m -c 1",
+            "application-only-misses-children",
+        ),
+        ("ncu --nvtx --nvtx-include step -c 1 python x.py", "nvtx-name-without-slash"),
+        ("ncu --nvtx-include step/ python x.py", "nvtx-option-forgotten"),
+        ("ncu -k 'gemm*' python x.py", "exact-name-looks-like-pattern"),
+        ("ncu -k 'regex:flash<.*64' python x.py", "template-name-needs-demangled"),
+        ("ncu -k 'gemm<128, 64>' python x.py", "template-name-needs-demangled"),
+        (
+            "ncu --graph-profiling graph --replay-mode application a.out",
+            "graph-with-application-replay",
+        ),
+        ("ncu --app-replay-mode relaxed a.out", "app-replay-option-in-kernel-replay"),
+        (
+            "ncu --replay-mode application --app-replay-mode relaxed "
+            "--app-replay-buffer memory a.out",
+            "relaxed-with-memory-buffer",
+        ),
+        ("ncu --kill yes --replay-mode application -c 1 a.out", "kill-with-application-replay"),
+        ("ncu --launch-count 0 a.out", "launch-count-zero"),
+        ("ncu -c0 a.out", "launch-count-zero"),
+        ("ncu --attach 4711", "option-gone"),
+        ("ncu --kernel-regex gemm a.out", "option-gone"),
+        ("ncu --launch-cuont 3 a.out", "option-unknown"),
+        ("ncu --set ful a.out", "option-value-typo"),
+        ("ncu --set basic a.out", "basic-set-has-no-roofline"),
+        ("ncu -k regex:all_reduce a.out", "collective-selected"),
+        ("ncu --set full torchrun --nproc_per_node=8 t.py", "many-ranks-under-one-ncu"),
+        ("ncu run.sh", "shell-script-as-target"),
+        ("ncu --set full", "command-without-target"),
+        ("ncu --clock-control base a.out", "clock-control-base"),
+        ("ncu --cache-control none --set full a.out", "cache-control-none-many-passes"),
+        ("ncu --set full vllm serve m", "server-without-limit"),
+        ("ncu -k 'regex:gemm a.out", "command-broken"),
+    ],
+)
+def test_a_command_that_will_not_do_what_is_meant(command: str, code: str) -> None:
+    found = lint(command)
+    assert code in [cause.code for cause in found.causes]
+    assert found.outcome is Outcome.CAUSE
+
+
+@pytest.mark.parametrize(
+    ("command", "version", "code"),
+    [
+        ("ncu --graph-profiling graph a.out", "2022.3.0", "option-lacking-in-version"),
+        ("ncu --pipeline-boost-state stable a.out", "2024.1.1", "option-lacking-in-version"),
+        ("ncu -c 1 env A=1 python x.py", "2023.2.0", "old-default-misses-children"),
+        ("ncu -o report a.out", "2026.3.1", "output-name-without-extension"),
+    ],
+)
+def test_what_is_wrong_in_one_release_only(command: str, version: str, code: str) -> None:
+    assert code in [cause.code for cause in lint(command, version).causes]
+    assert code not in [cause.code for cause in lint(command).causes]
+
+
+def test_the_same_option_is_fine_in_a_release_that_has_it() -> None:
+    found = lint("ncu --graph-profiling graph -o r.ncu-rep a.out", "2024.1.1")
+    assert found.outcome is Outcome.WELL
+
+
+def test_options_are_read_in_every_spelling() -> None:
+    command = parse("A=1 /opt/x/ncu -c3 -k=regex:a --set=full -o r --csv -f -- a.out -c 9", "here")
+    assert command.environment == {"A": "1"}
+    assert command.value("launch-count") == "3"
+    assert command.value("kernel-name") == "regex:a"
+    assert command.value("set") == "full"
+    assert command.value("export") == "r"
+    assert command.target == ["a.out", "-c", "9"]  # the target's own options are not ncu's
+
+
+@pytest.mark.parametrize(
+    ("target", "wrappers", "real"),
+    [
+        ("python3 x.py", [], "python3"),
+        ("env A=1 B=2 python3 x.py", ["env"], "python3"),
+        ("timeout -k 5 60 numactl -N 0 python3 x.py", ["timeout", "numactl"], "python3"),
+        ("uv run python3 x.py", ["uv"], "python3"),
+        ("torchrun --nproc_per_node=2 x.py", ["torchrun"], "x.py"),
+    ],
+)
+def test_wrappers_are_taken_off_the_target(target: str, wrappers: list[str], real: str) -> None:
+    found, rest = real_target(target.split())
+    assert found == wrappers
+    assert rest[0] == real
+
+
+def test_commands_are_found_in_a_text_with_continuation_lines() -> None:
+    text = (
+        "#!/bin/sh\n$ ncu --set full \\\n  -o r python x.py\necho ncu - done\nsudo ncu -c 1 a.out\n"
+    )
+    found = find(text, "run.sh")
+    assert [c.where for c in found] == ["run.sh:2", "run.sh:5"]
+    assert found[0].target == ["python", "x.py"]
+
+
+def test_several_commands_are_judged_each_by_itself() -> None:
+    text = "ncu --nvtx-include x/ a.out\nncu --nvtx --nvtx-include x/ a.out\nncu -c 0 a.out\n"
+    found = diagnose([Evidence(name="cmds.txt", text=text)])
+    assert [c.code for c in found.causes] == ["nvtx-option-forgotten", "launch-count-zero"]
+    assert [f.where for c in found.causes for f in c.evidence] == ["cmds.txt:1", "cmds.txt:3"]

@@ -1,0 +1,180 @@
+"""Logs as they really come: coloured, cut, interleaved, huge, of another tool."""
+
+from __future__ import annotations
+
+import io
+import random
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from solscope.capture.diagnosis import Evidence, diagnose
+from solscope.model.diagnosis import Diagnosis, Outcome
+
+REFUSED = (
+    "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU "
+    "Performance Counters on the target device 0."
+)
+EMPTY = "==WARNING== No kernels were profiled."
+
+
+def of(text: str | bytes, name: str = "ncu.log") -> Diagnosis:
+    data = text if isinstance(text, bytes) else text.encode()
+    return diagnose([Evidence(name=name, stream=io.BytesIO(data))])
+
+
+def test_the_last_line_of_every_failure_is_never_the_cause() -> None:
+    found = of(f"{REFUSED}\n{EMPTY}\n")
+    assert found.code == "counter-permission"
+    assert [what for what, _ in found.consequences] == ["nothing was profiled"]
+    alone = of(f"{EMPTY}\n")
+    assert alone.outcome is Outcome.UNDECIDED
+    assert alone.causes == ()
+    assert alone.checks
+
+
+@pytest.mark.parametrize(
+    "dirty",
+    [
+        REFUSED.replace("==ERROR==", "\x1b[31m==ERROR==\x1b[0m").replace("ERR_", "\x1b[1mERR_"),
+        REFUSED + "\r",
+        "\ufeff" + REFUSED,
+        REFUSED.replace(" - ", " \t-  "),
+        "[rank3]: " + REFUSED,
+        "2026-01-02T03:04:05.6Z stderr F " + REFUSED,
+        "0%....50%" + REFUSED,
+        "Command output: ==PROF== Connected to process 9 (python3)\\n" + REFUSED + "\\n",
+        REFUSED[:45],
+        REFUSED.lower(),
+    ],
+    ids=["ansi", "crlf", "bom", "blanks", "rank", "cri", "split", "escaped", "cut", "lower"],
+)
+def test_a_dirty_line_means_what_the_clean_one_means(dirty: str) -> None:
+    assert of(dirty + "\n" + EMPTY).code == "counter-permission"
+
+
+def test_a_log_in_utf_16_is_read() -> None:
+    assert of(b"\xff\xfe" + (REFUSED + "\r\n").encode("utf-16-le")).code == "counter-permission"
+
+
+def test_evidence_names_file_and_line() -> None:
+    found = of("x\n" * 99 + REFUSED + "\n")
+    assert found.causes[0].evidence[0].where == "ncu.log:100"
+
+
+def test_line_numbers_hold_across_blocks_of_a_large_file() -> None:
+    filler = b"INFO engine.py:12] nothing to see here at all\n"
+    before = 60_000  # 2.8 MB: three blocks
+    found = of(filler * before + REFUSED.encode() + b"\n" + filler * 10)
+    assert found.causes[0].evidence[0].where == f"ncu.log:{before + 1}"
+
+
+def test_the_first_cause_in_time_leads() -> None:
+    driver = "==ERROR== Nsight Compute failed to connect to the CUDA driver"
+    output = "==ERROR== Unable to write to file x.ncu-rep. Please verify this file is not locked."
+    assert [c.code for c in of(f"{driver}\n{output}\n").causes] == [
+        "stub-libcuda-or-no-driver",
+        "output-dir-not-writable",
+    ]
+    assert [c.code for c in of(f"{output}\n{driver}\n").causes] == [
+        "output-dir-not-writable",
+        "stub-libcuda-or-no-driver",
+    ]
+
+
+def test_eight_ranks_writing_at_once_are_told_apart_from_the_fault_of_one() -> None:
+    ranks = [
+        [
+            f"==PROF== Connected to process {100 + rank} (/usr/bin/python3.12)",
+            f'==PROF== Profiling "gemm_{rank}" - {rank}: 0%....50%....100% - 8 passes',
+            f"==PROF== Disconnected from process {100 + rank}",
+        ]
+        for rank in range(8)
+    ]
+    ranks[5][1:2] = ["==ERROR== Profiling failed because a driver resource was unavailable."]
+    order = random.Random(7)
+    lines = []
+    while any(ranks):
+        queue = order.choice([r for r in ranks if r])
+        lines.append(queue.pop(0))
+    assert of("\n".join(lines)).code == "counters-held-by-other-client"
+
+
+def test_a_progress_line_split_by_the_application_is_still_a_finished_launch() -> None:
+    found = of('==PROF== Profiling "k" - 0: 0%step 12 loss 0.4\n....50%....100% - 8 passes\n')
+    assert found.outcome is Outcome.WELL
+
+
+def test_binary_rubbish_is_no_diagnosis_and_no_crash() -> None:
+    rubbish = random.Random(1).randbytes(3_000_000)
+    found = of(rubbish)
+    assert found.outcome is Outcome.UNDECIDED
+    assert found.causes == ()
+
+
+def test_one_endless_line_is_read_in_bounded_memory() -> None:
+    found = of(b"x" * 9_000_000 + b"\n" + REFUSED.encode())
+    assert found.code == "counter-permission"
+
+
+def test_the_log_of_another_program_called_ncu_is_told() -> None:
+    found = of("Upgrading /srv/app/package.json\nthis is npm-check-updates 17.1.13\n")
+    assert found.code == "wrong-ncu-on-path"
+
+
+def test_a_log_of_nothing_known_says_so() -> None:
+    found = of("gcc -O2 -c main.c\nmain.c:3: warning: unused variable\n")
+    assert (found.outcome, found.code) == (Outcome.UNDECIDED, "nothing-recognised")
+
+
+def test_an_unknown_error_is_shown_with_the_nearest_template() -> None:
+    found = of("==ERROR== Failed to prepare the kernel for profiling on stream 7\n")
+    assert (found.outcome, found.code) == (Outcome.UNDECIDED, "unknown-error-line")
+    (line,) = found.unknown
+    assert line.where == "ncu.log:1"
+    assert line.nearest == "Failed to prepare kernel for profiling"
+    assert line.likeness is not None
+    assert line.likeness > 0.6
+
+
+def test_unknown_lines_beside_a_known_cause_are_still_shown() -> None:
+    found = of(f"{REFUSED}\n==ERROR== Something that nobody wrote before\n")
+    assert found.code == "counter-permission"
+    assert [u.where for u in found.unknown] == ["ncu.log:2"]
+
+
+def test_known_lines_are_never_listed_as_unknown_whatever_the_file_is_called() -> None:
+    for name in ("ncu.log", "library.txt", "nvidia-smi.log", "device.txt", "ls.txt"):
+        assert of(f"{REFUSED}\n{EMPTY}\n", name).unknown == ()
+
+
+@pytest.mark.slow
+def test_a_hundred_megabytes_take_seconds_and_little_memory(tmp_path: Path) -> None:
+    noise = "".join(
+        f"INFO 09-16 18:45:02 metrics.py:{i}] Avg prompt throughput: {i}.4 tokens/s, Running: 12\n"
+        f"(EngineCore pid=9) DEBUG compile of application option {i} unable to find the kernel\n"
+        f'==PROF== Profiling "void gemm_{i % 300}" - {i}: 0%....50%....100% - 38 passes\n'
+        for i in range(20_000)
+    ).encode()
+    log = tmp_path / "big.log"
+    with log.open("wb") as file:
+        for _ in range(100_000_000 // len(noise) + 1):
+            file.write(noise)
+        file.write(REFUSED.encode())
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-m", "solscope.cli.main", "diagnose", "big.log", "--format", "json"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+        capture_output=True,
+        check=False,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stderr
+    assert b'"counter-permission"' in done.stdout
+    # The processor's time, not the wall's: other tests share the machine.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 10
+    assert after.ru_maxrss < 200_000  # kB
