@@ -29,7 +29,9 @@ from solscope.flows.world import Outcome, World
 
 WORLD = World(now=lambda: NOW)
 ANSWERS = {
-    "cmdline": "/usr/bin/python3\n/usr/local/bin/vllm\nserve\norg/model-8b\n--port\n8000",
+    "cmdline": "\x1e".join(
+        ["/usr/bin/python3", "/usr/local/bin/vllm", *SERVE[1:], "--port", "8000", ""]
+    ),
     "environ": "CUDA_VERSION=13.0.1\nCUDA_INJECTION64_PATH=/z/libzymtrace.so",
     "params": "RmProfilingAdminOnly: 0",
     "devices": "/dev/nvidia0\n/dev/nvidiactl",
@@ -140,7 +142,8 @@ def test_looking_inside_settles_what_the_objects_leave_open() -> None:
 
 
 def test_the_servers_version_is_asked_through_the_api_server() -> None:
-    made = deployment(container(command=[*SERVE, "--port", "8000"], image="own/vllm:latest"))
+    # The port comes from the process: the template does not state it.
+    made = deployment(container(image="own/vllm:latest"))
     path = "/api/v1/namespaces/serving/pods/chat-1:8000/proxy/version"
     cluster = a_cluster(
         made=made, outputs={"sh": output(ANSWERS)}, bodies={path: b'{"version":"0.24.0"}'}
@@ -156,6 +159,13 @@ def test_an_image_without_a_shell_still_tells_its_command_line() -> None:
     assert outcome.value.snapshot.engine.model == "org/other"
 
 
+def test_a_script_of_several_lines_as_first_process_stays_one_word() -> None:
+    words = ["sh", "-c", "sleep 1\nvllm serve org/third \\\n --max-num-seqs 3", ""]
+    texts = {**ANSWERS, "cmdline": "\x1e".join(words)}
+    engine = live(a_cluster(outputs={"sh": output(texts)}), exec=True).value.snapshot.engine
+    assert (engine.model, engine.max_num_seqs) == ("org/third", 3)
+
+
 def test_a_refused_exec_is_an_unknown_with_its_right() -> None:
     outcome = live(a_cluster(denied=["create pods/exec"]), exec=True)
     assert outcome.exit_code == 0
@@ -166,17 +176,46 @@ def test_a_secret_inside_the_container_is_never_shown() -> None:
     texts = {
         **ANSWERS,
         "environ": "VLLM_API_KEY=verysecret\nCUDA_VERSION=13.0",
-        "cmdline": "vllm\nserve\nm\n--api-key\nverysecret",
+        "cmdline": "\x1e".join(["vllm", "serve", "m", "--api-key", "verysecret"]),
     }
     for form in ("table", "json"):
         outcome = live(a_cluster(outputs={"sh": output(texts)}), exec=True, format=form)
         assert "verysecret" not in outcome.text
+        assert "verysecret" not in repr(outcome.value)
         assert "secret-in-plain-text" in codes(outcome)
 
 
 def test_a_pod_that_has_gone_is_said() -> None:
     with pytest.raises(NotFound, match="not found"):
         live(a_cluster(), "pod/gone")
+
+
+def test_a_pod_that_goes_meanwhile_is_an_unknown_not_a_crash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = a_cluster(outputs={"sh": output(ANSWERS)})
+    listed = cluster.list
+
+    def gone(kind: str, **options: Any) -> tuple[Any, ...]:
+        found = listed(kind, **options)
+        if kind == "pods":
+            cluster.objects = [obj for obj in cluster.objects if obj["kind"] != "Pod"]
+        return found
+
+    monkeypatch.setattr(cluster, "list", gone)
+    outcome = live(cluster, exec=True)
+    assert outcome.exit_code == 0
+    assert "not found" in outcome.text
+
+
+def test_what_the_server_says_of_its_memory_outranks_its_defaults() -> None:
+    made = deployment(container(command=[*SERVE, "--port", "8000"]))
+    proxy = "/api/v1/namespaces/serving/pods/chat-1:8000/proxy/"
+    metrics = b'vllm:cache_config_info{block_size="16",gpu_memory_utilization="0.4"} 1.0'
+    bodies = {f"{proxy}metrics": metrics}
+    cluster = a_cluster(made=made, outputs={"sh": output(ANSWERS)}, bodies=bodies)
+    fact = live(cluster, exec=True).value.snapshot.engine.memory_fraction
+    assert (fact.value, fact.source) == (0.4, "GET /metrics, vllm:cache_config_info")
 
 
 def test_an_unknown_kind_is_said() -> None:
@@ -210,6 +249,56 @@ def test_a_leader_of_a_group_is_refused_by_its_owner() -> None:
     outcome = live(a_cluster(made=made))
     assert outcome.exit_code == 1
     assert "pods-of-a-group" in codes(outcome)
+
+
+def test_a_custom_resource_is_read_from_the_pod_that_its_controller_made() -> None:
+    service = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "chat", "namespace": "serving"},
+        "spec": {"predictor": {"model": {"runtime": "elsewhere"}}},
+    }
+    pod = running(deployment())
+    pod["metadata"]["labels"]["serving.kserve.io/inferenceservice"] = "chat"
+    cluster = FakeCluster([service, pod, node()], namespace="serving")
+    outcome = live(cluster, "isvc/chat")
+    assert outcome.value.snapshot.engine.model == "org/model-8b"
+    assert outcome.exit_code == 0
+    assert "deploy/NAME" in outcome.text
+
+
+def test_a_custom_resource_without_pods_is_the_question() -> None:
+    service = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "chat", "namespace": "serving"},
+        "spec": {"predictor": {"model": {"runtime": "elsewhere"}}},
+    }
+    outcome = live(FakeCluster([service], namespace="serving"), "isvc/chat")
+    assert outcome.value.line.startswith("undetermined")
+
+
+def test_an_object_without_template_or_pods_says_to_name_a_pod() -> None:
+    odd = {"kind": "Widget", "metadata": {"name": "w", "namespace": "serving"}, "spec": {}}
+    with pytest.raises(UsageError, match="no pod template"):
+        live(FakeCluster([odd], namespace="serving"), "widget/w")
+
+
+def test_an_owner_that_may_not_be_read_is_noted() -> None:
+    outcome = live(a_cluster(denied=["get replicasets"]), "pod/chat-1")
+    assert outcome.exit_code == 0
+    assert "owner ReplicaSet/chat-rs unknown: get replicasets" in outcome.text
+
+
+def test_a_deployment_that_a_controller_made_is_its_own_answer() -> None:
+    made = deployment()
+    made["metadata"]["ownerReferences"] = [
+        {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "name": "chat",
+         "controller": True}
+    ]  # fmt: skip
+    outcome = live(a_cluster(made=made))
+    assert outcome.value.snapshot.owners == ("InferenceService/chat",)
+    assert outcome.exit_code == 0
 
 
 # -- by file -----------------------------------------------------------------------------
@@ -255,6 +344,11 @@ def test_a_target_that_the_file_lacks_is_answered_with_what_it_has(tmp_path: Pat
     with pytest.raises(UsageError) as caught:
         by_file(tmp_path, deployment(), target="deploy/nope")
     assert "Deployment/chat" in str(caught.value)
+
+
+def test_a_file_without_its_option_is_told_from_a_workload(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a file"):
+        by_file(tmp_path, deployment(), target="other/manifest.yaml")
 
 
 def test_a_container_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:

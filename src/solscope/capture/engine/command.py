@@ -20,6 +20,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ("dynamo.trtllm", "dynamo-trtllm"),
     ("tensorrt_llm", "tensorrt-llm"),
 )
+_RAY = re.compile(r"\bray\s+start\b|--ray[-_](?:cluster[-_]size|address)")
 _PROFILERS = frozenset({"ncu", "nsys", "nv-nsight-cu-cli", "nvprof", "rocprof", "rocprofv3"})
 
 
@@ -78,6 +79,8 @@ def in_words(
         return ServerCommand(form="shell", unresolved=missing, others=others)
     command, engine, start = served[-1]
     notes = [*_wrappers(command[:start])]
+    if any(_RAY.search(other) for other in others):
+        notes.append("the script starts or joins a Ray cluster")
     if len(served) > 1:
         notes.append(f"the script starts {len(served)} servers; the last one is read")
     return ServerCommand(
@@ -126,10 +129,10 @@ def _with_entrypoint(
 
 def _script(words: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
     """A shell's script and its positional words, if the argv runs one."""
-    if len(words) == 1 and re.search(r"\s", words[0].strip()):
+    if len(words) == 1 and re.search(r"[ \t\n]", words[0].strip()):
         # One word with blanks is no program: an operator (KubeRay) hands it to a shell.
         inner = shell.Script(variables={}).commands(words[0])
-        nested = _script(inner[0]) if len(inner) == 1 else None
+        nested = _script(inner[0]) if len(inner) == 1 and len(inner[0]) > 1 else None
         return nested or (words[0], ())
     for at, word in enumerate(words):
         if word.rpartition("/")[2] not in _SHELLS:
@@ -192,5 +195,6 @@ def _wrappers(entry: Sequence[str]) -> list[str]:
         if name in _PROFILERS:
             notes.append(f"the server is already started under {name}")
         elif name in ("mpirun", "mpiexec", "torchrun", "ray"):
-            notes.append(f"the server is started by {name}")
+            shown = "Ray" if name == "ray" else name
+            notes.append(f"the server is started by {shown}")
     return notes
