@@ -137,10 +137,11 @@ def test_cp_there_and_back_keeps_every_byte(
 
 
 def test_logs_are_what_the_container_wrote(cluster: Cluster, namespace: str) -> None:
-    pod = start(cluster, namespace, a_pod("p", ["sh", "-c", "echo a; echo b >&2; sleep 100"]))
+    pod = start(
+        cluster, namespace, a_pod("p", ["sh", "-c", "echo a; sleep 1; echo b >&2; sleep 100"])
+    )
     wanted = ("-n", namespace, "logs", pod)
-    # Two pipes: which of the two lines comes first is not told.
-    cluster.until(lambda: sorted(cluster.kubectl(*wanted).stdout.split()) == [b"a", b"b"])
+    cluster.until(lambda: cluster.kubectl(*wanted).stdout == b"a\nb\n")
     assert cluster.kubectl(*wanted, "--tail=1").stdout == b"b\n"
 
 
