@@ -24,6 +24,7 @@ def test_plain_metrics_are_a_mapping_that_keeps_absent_and_zero_apart() -> None:
     assert "gone" not in metrics
     assert list(metrics) == ["a", "b.sum"]
     assert len(metrics) == 2
+    assert dict(metrics.items()) == {"a": 0, "b.sum": 2.5}
     assert metrics.starting("b.") == ("b.sum",)
     assert metrics.instances("a") == (Instance("x", 1),)
     assert metrics.instances("b.sum") == ()

@@ -24,7 +24,7 @@ def classify(
     The function name is tried before the demangled one, whose template arguments may name
     other kernels.
     """
-    head = name_full[:HEAD]
+    name, head = name.lower(), name_full[:HEAD].lower()
     dtype = next((d.dtype for d in dtypes if d.match.search(name)), None) or next(
         (d.dtype for d in dtypes if d.match.search(head)), None
     )

@@ -12,7 +12,8 @@ from solscope.model.report import Device, Dim3, KernelLaunch, RuleAdvice, Worklo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyPattern:
-    """One row of the packaged pattern table: a kernel whose name matches is of this family."""
+    """One row of the packaged pattern table: a kernel whose lower-cased name matches is of this
+    family."""
 
     id: str
     family: str
@@ -24,7 +25,7 @@ class FamilyPattern:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DtypePattern:
-    """A kernel whose name matches works on this data type, as far as its name tells."""
+    """A kernel whose lower-cased name matches works on this data type, as far as it tells."""
 
     dtype: str
     match: Pattern[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -46,6 +46,10 @@ class Metrics(Protocol):
         """The aggregate value, or ``None`` where it is absent."""
         ...
 
+    def items(self) -> Iterable[tuple[str, MetricValue]]:
+        """Every name with its aggregate value; the fastest way to read them all."""
+        ...
+
     def starting(self, prefix: str) -> tuple[str, ...]:
         """Names with an aggregate value that start so."""
         ...
@@ -82,6 +86,10 @@ class PlainMetrics:
     def get(self, name: str) -> MetricValue | None:
         """The aggregate value, or ``None`` where it is absent."""
         return self.values.get(name)
+
+    def items(self) -> Iterable[tuple[str, MetricValue]]:
+        """Every name with its aggregate value."""
+        return self.values.items()
 
     def starting(self, prefix: str) -> tuple[str, ...]:
         """Names with an aggregate value that start so."""

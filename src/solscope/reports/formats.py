@@ -6,6 +6,7 @@ import hashlib
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import ModuleType
 
 from solscope.errors import ReportError, UsageError
@@ -70,10 +71,11 @@ def read(path: str, *, locale: str | None = None, columns: str | None = None) ->
         given = {} if columns is None else {"columns": columns}
         return chosen.read(path, _digest(path), **given)  # type: ignore[no-any-return]
     data = _bytes_of(path)
-    sha256 = reader.digest(data)
+    digest = reader.Digest(data)
     plain = _gunzip(data, path) if data.startswith(GZIP_MAGIC) else data
     options = {} if chosen.NAME == "ncu-rep" else {"locale": locale}
-    return chosen.read(path, plain, sha256, **options)  # type: ignore[no-any-return]
+    report: Report = chosen.read(path, plain, "", **options)
+    return replace(report, provenance=replace(report.provenance, sha256=digest.hex()))
 
 
 def explain(path: str, *, locale: str | None = None, columns: str | None = None) -> FileReading:

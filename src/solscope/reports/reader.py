@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -33,9 +34,27 @@ class Reader(Protocol):
         ...
 
 
-def digest(data: bytes) -> str:
-    """SHA-256 of a file's bytes, in hex."""
-    return hashlib.sha256(data).hexdigest()
+THREAD_FROM_BYTES = 256 * 1024
+
+
+class Digest:
+    """SHA-256 of a file's bytes, computed beside the reading of a large file."""
+
+    def __init__(self, data: bytes) -> None:
+        self._hash = hashlib.sha256()
+        self._thread: threading.Thread | None = None
+        if len(data) >= THREAD_FROM_BYTES:
+            # hashlib lets other threads run while it hashes.
+            self._thread = threading.Thread(target=self._hash.update, args=(data,))
+            self._thread.start()
+        else:
+            self._hash.update(data)
+
+    def hex(self) -> str:
+        """The digest in hex; waits where it is not done."""
+        if self._thread is not None:
+            self._thread.join()
+        return self._hash.hexdigest()
 
 
 def expansion_limit(size: int) -> int:

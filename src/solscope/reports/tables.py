@@ -66,6 +66,18 @@ def _packaged(name: str) -> bytes:
     return resources.files("solscope.reports").joinpath("data", name).read_bytes()
 
 
+def _lowered(pattern: str) -> re.Pattern[str]:
+    """A pattern for lower-cased names: several times faster than one that ignores case.
+
+    Letters after a backslash keep their case, because it carries meaning.
+    """
+    return re.compile(re.sub(r"\\.|[A-Z]", lambda m: _lower(m.group()), pattern))
+
+
+def _lower(text: str) -> str:
+    return text if text.startswith("\\") else text.lower()
+
+
 @lru_cache(maxsize=1)
 def family_patterns() -> tuple[FamilyPattern, ...]:
     """The packaged kernel-name patterns, in the order that decides."""
@@ -75,7 +87,7 @@ def family_patterns() -> tuple[FamilyPattern, ...]:
             family=row.family,
             category=row.category,
             role=row.role,
-            match=re.compile(row.match, re.IGNORECASE),
+            match=_lowered(row.match),
             is_collective=row.collective,
         )
         for row in _families().family
@@ -86,8 +98,7 @@ def family_patterns() -> tuple[FamilyPattern, ...]:
 def dtype_patterns() -> tuple[DtypePattern, ...]:
     """The packaged data-type patterns, in the order that decides."""
     return tuple(
-        DtypePattern(dtype=row.dtype, match=re.compile(row.match, re.IGNORECASE))
-        for row in _families().dtype
+        DtypePattern(dtype=row.dtype, match=_lowered(row.match)) for row in _families().dtype
     )
 
 

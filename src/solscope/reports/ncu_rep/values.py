@@ -29,7 +29,10 @@ class Strings:
 
     def __init__(self, raw: Sequence[bytes]) -> None:
         self.names: list[str] = [text.decode("utf-8", "replace") for text in raw]
-        self.prefixes = _Prefixes(self.names)
+        # First bytes of a metric message -> its name. Launches of a report repeat the same few
+        # thousand prefixes (tag, name id, tag and length of the value), so each is understood
+        # once and later launches are indexed by look-ups.
+        self.prefixes: dict[bytes, str] = {}
         self._joined = "\n" + "\n".join(self.names)
         self._starting: dict[str, tuple[str, ...]] = {}
 
@@ -49,33 +52,6 @@ class Strings:
 _PREFIX_BYTES = 5
 
 
-class _Prefixes(dict[bytes, str | None]):
-    """First bytes of a metric message -> its name, ``None`` where they do not decide.
-
-    Launches of a report repeat the same few thousand prefixes (tag, name id, tag and length of
-    the value), so each is understood once and a launch is indexed by dictionary look-ups.
-    """
-
-    __slots__ = ("_names",)
-
-    def __init__(self, names: list[str]) -> None:
-        super().__init__()
-        self._names = names
-
-    def __missing__(self, prefix: bytes) -> str | None:
-        name = None
-        if len(prefix) == _PREFIX_BYTES and prefix[0] == _NAME_ID:
-            if prefix[1] < 128:
-                name_id, at = prefix[1], 2
-            else:
-                # A third byte of the id makes the next test fail: its tag is not there yet.
-                name_id, at = (prefix[1] & 127) | (prefix[2] << 7), 3
-            if prefix[at] == _VALUE and prefix[at + 1] and name_id < len(self._names):
-                name = self._names[name_id]
-        self[prefix] = name
-        return name
-
-
 class LazyMetrics:
     """Metrics of a result over its raw messages. Satisfies ``model.report.Metrics``."""
 
@@ -91,19 +67,34 @@ class LazyMetrics:
     def _positions(self) -> dict[str, bytes]:
         """Name -> raw message, of every metric that has an aggregate."""
         if self._index is None:
-            prefixes = self._strings.prefixes
-            index: dict[str, bytes] = {}
-            odd: list[bytes] = []
-            for raw in self._raw:
-                name = prefixes[raw[:_PREFIX_BYTES]]
-                if name is None:
-                    odd.append(raw)
-                else:
-                    index[name] = raw
-            for raw in odd:
-                self._odd(raw, index)
-            self._index = index
+            self._index = self._build()
         return self._index
+
+    def _build(self) -> dict[str, bytes]:
+        names, prefixes = self._strings.names, self._strings.prefixes
+        known = len(names)
+        index: dict[str, bytes] = {}
+        odd: list[bytes] = []
+        for raw in self._raw:
+            prefix = raw[:_PREFIX_BYTES]
+            name = prefixes.get(prefix)
+            if name is None:
+                if len(prefix) < _PREFIX_BYTES or prefix[0] != _NAME_ID:
+                    odd.append(raw)
+                    continue
+                if prefix[1] < 128:
+                    name_id, at = prefix[1], 2
+                else:
+                    # A third byte of the id makes the next test fail: its tag is not there yet.
+                    name_id, at = (prefix[1] & 127) | (prefix[2] << 7), 3
+                if prefix[at] != _VALUE or not prefix[at + 1] or name_id >= known:
+                    odd.append(raw)
+                    continue
+                name = prefixes[prefix] = names[name_id]
+            index[name] = raw
+        for raw in odd:
+            self._odd(raw, index)
+        return index
 
     def _odd(self, raw: bytes, index: dict[str, bytes]) -> None:
         """A metric without aggregate, or laid out in another way than ncu usually writes."""
@@ -154,10 +145,16 @@ class LazyMetrics:
 
     def items(self) -> Iterator[tuple[str, MetricValue]]:
         """Every name with its aggregate."""
+        unpack, double = _DOUBLE.unpack_from, bytes((9, _FLOAT64))
         for name, raw in self._positions().items():
-            value = _decode(raw)
-            if value is not None:
-                yield name, value
+            at = 2 if raw[1] < 128 else 3
+            # Most values are doubles in the usual layout; the rest takes the long way.
+            if len(raw) >= at + 11 and raw[at + 1 : at + 3] == double and raw[at] == _VALUE:
+                yield name, unpack(raw, at + 3)[0]
+            else:
+                value = _decode(raw)
+                if value is not None:
+                    yield name, value
 
     def valueless(self) -> tuple[str, ...]:
         """Names stored without an aggregate (some of them have instances)."""
