@@ -143,6 +143,23 @@ def test_fp4_peaks_serve_nvfp4_work() -> None:
     assert standing(roofline.place(totals(metrics), None), "tensor:nvfp4").peak == 1e14
 
 
+def test_fp16_accumulation_stands_under_its_own_peak_where_the_chip_has_one() -> None:
+    rtx = Device(name="NVIDIA GeForce RTX 4090", compute_capability=(8, 9), sm_count=128)
+    work_done = kernel(
+        **{TENSOR + "src_fp16_dst_fp16.sum": 3_000_000, TENSOR + "src_fp16_dst_fp32.sum": 1_000_000}
+    )
+    made = totals(work_done, device=rtx)
+    assert made.flop.tensor == {"fp16": 4_000_000}  # one source type
+    point = roofline.place(made, CHIPS["rtx4090"])
+    assert standing(point, "tensor:fp16").peak == 512 * 128 * 1e9
+    assert standing(point, "tensor:fp16_fp16acc").peak == 1024 * 128 * 1e9
+    keys = {s.resource: s.ceiling for s in point.datasheet}
+    assert keys["tensor:fp16"] == "rtx4090.fp16_fp32acc_dense_pflops"
+    assert keys["tensor:fp16_fp16acc"] == "rtx4090.fp16_fp16acc_dense_pflops"
+    hopper = roofline.place(totals(work_done), H100_SXM)
+    assert standing(hopper, "tensor:fp16_fp16acc").peak == 4096 * 132 * 1e9
+
+
 def test_scalar_half_and_double_stand_under_their_rates() -> None:
     metrics = kernel(**sass(ffma=2_000_000, hadd=5, hfma=1_000_000, dfma=1_000_000))
     point = roofline.place(totals(metrics), H100_SXM)

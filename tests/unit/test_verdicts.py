@@ -258,3 +258,10 @@ def test_a_petaflop_is_printed_as_one() -> None:
     result = verdict(counted(dram=0.1, **{TENSOR + "src_fp8.sum": done}))
     assert result.bound == "tensor:fp8"
     assert "of 1.08 PFLOP/s" in result.grounds[0]
+
+
+def test_fp16_accumulation_is_the_same_bound_said_more_exactly() -> None:
+    done = 0.9 * 4096 * 132 * 1e4
+    result = verdict(counted(dram=0.1, **{TENSOR + "src_fp16_dst_fp16.sum": done}))
+    assert result.bound == "tensor:fp16"
+    assert result.grounds[0].startswith("tensor FP16 (FP16 accumulate) 90.0 %")

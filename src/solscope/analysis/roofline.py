@@ -15,6 +15,7 @@ DRAM_LEAST_BYTES = 32.0
 """One sector. Less than that per launch cannot be traffic of the kernel."""
 
 SCALAR = ("fp64", "fp32", "fp16")
+FP16_ACCUMULATE = "_fp16acc"
 
 # Lanes that do an FMA each cycle, per SM: FP32 by compute capability (64 up to 8.0, then 128).
 _FP32_LANES: Mapping[tuple[int, int], int] = {
@@ -142,7 +143,7 @@ def _work_rates(totals: KernelTotals) -> Iterator[tuple[str, float]]:
         work = getattr(totals.flop, precision)
         if work:
             yield precision, work / time_ns * 1e9
-    for label, work in (totals.flop.tensor or {}).items():
+    for label, work in totals.flop.tensor_paths.items():
         yield f"tensor:{label}", work / time_ns * 1e9
 
 
@@ -243,11 +244,8 @@ def _profiled_compute(totals: KernelTotals, chip: Chip | None, resource: str) ->
 
 
 def _tensor_peak(stored: Mapping[str, float], label: str) -> float | None:
-    """A type's stored peak; NVFP4 and FP4 are one pipe rate under two names."""
-    for name in (label, "fp4" if label == "nvfp4" else label):
-        if name in stored:
-            return stored[name]
-    return None
+    """A type's stored peak; that of FP32 accumulation where FP16's own was not stored."""
+    return stored.get(label, stored.get(label.removesuffix(FP16_ACCUMULATE)))
 
 
 def _rate_per_sm(
@@ -262,7 +260,7 @@ def _rate_per_sm(
             if resource == "fp16"
             else ("fp64_tensor",)
             if resource == "tensor:fp64"
-            else (label, f"{label}_fp32acc")
+            else _spellings(label)
         )
         for name in names:
             if name in rates:
@@ -271,6 +269,13 @@ def _rate_per_sm(
         lanes = _FP32_LANES[capability]
         return 2.0 * lanes, f"{lanes} FP32 lanes per SM x 2"
     return None
+
+
+def _spellings(label: str) -> tuple[str, ...]:
+    """The names under which a type's rate stands, the most exact first."""
+    if label.endswith(FP16_ACCUMULATE):
+        return label, label.removesuffix(FP16_ACCUMULATE)
+    return label, f"{label}_fp32acc"
 
 
 def datasheet_ceiling(chip: Chip, resource: str) -> Ceiling | None:
@@ -285,11 +290,7 @@ def datasheet_ceiling(chip: Chip, resource: str) -> Ceiling | None:
         "tensor:fp64": ("fp64_tensor_tflops",),
     }.get(
         resource,
-        (
-            f"{label}_dense_pflops",
-            f"{label}_dense_pops",
-            f"{label}_fp32acc_dense_pflops",
-        ),
+        tuple(f"{name}_dense_{unit}" for name in _spellings(label) for unit in ("pflops", "pops")),
     )
     return next((chip.ceilings[name] for name in names if name in chip.ceilings), None)
 

@@ -72,7 +72,7 @@ def _at_a_roof(binding: Standing, totals: KernelTotals, point: RooflinePoint) ->
     # L2 is judged by a busy percentage, which carries no claim of a roof.
     counted = binding.resource != "l2"
     return Verdict(
-        bound=binding.resource,
+        bound=binding.resource.removesuffix("_fp16acc"),
         grounds=tuple(grounds),
         is_at_roof=binding.value >= AT_ROOF if counted else None,
     )
@@ -95,7 +95,10 @@ def _standing_text(standing: Standing) -> str:
 
 def _label(resource: str) -> str:
     kind, _, dtype = resource.partition(":")
-    return f"tensor {dtype.upper()}" if dtype else kind.upper()
+    if not dtype:
+        return kind.upper()
+    label = f"tensor {dtype.removesuffix('_fp16acc').upper()}"
+    return f"{label} (FP16 accumulate)" if dtype.endswith("_fp16acc") else label
 
 
 def _si(value: float) -> str:

@@ -62,7 +62,8 @@ class FlopTotals:
     Scalar precisions come from the SASS opcode counters (adds + multiplies + 2 x FMAs, packed
     forms by their lanes); ``tensor`` from the tensor data path by source type, a multiply-add
     counting 2, padding included. ``tensor_sparse`` holds 2:4-sparse work apart, because how the
-    counter counts it is not known.
+    counter counts it is not known. ``tensor_paths`` is the dense work again, with FP16
+    accumulation (``fp16_fp16acc``) apart, because it can have another peak.
     """
 
     fp64: float | None = None
@@ -70,6 +71,7 @@ class FlopTotals:
     fp16: float | None = None
     tensor: Mapping[str, float] | None = None
     tensor_sparse: Mapping[str, float] = field(default_factory=dict)
+    tensor_paths: Mapping[str, float] = field(default_factory=dict)
     total: float | None = None  # None where FP32 or tensor work of a launch is unmeasured
 
 

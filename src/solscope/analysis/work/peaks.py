@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solscope.analysis.work.counters import first, number
-from solscope.analysis.work.tensor import STEM, type_label
+from solscope.analysis.work.tensor import STEM, path_label
 from solscope.model.kernel import LaunchPeaks
 from solscope.model.report import KernelLaunch, Metrics
 
@@ -72,7 +72,7 @@ def _tensor_peaks(metrics: Metrics, clock: float | None) -> dict[str, float]:
         if value is None or value <= 0:
             continue
         source = base[base.index("src_") :].removesuffix("_sparsity_off")
-        label = type_label(source)
+        label = path_label(source)
         found[label] = max(found.get(label, 0.0), value * clock)
     return found
 

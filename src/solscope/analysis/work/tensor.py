@@ -42,6 +42,8 @@ _SHAPES: Mapping[str, tuple[int, int, int]] = {
 _MMA = ("HMMA", "IMMA", "DMMA", "BMMA", "QMMA", "OMMA")
 _WARPGROUP = ("HGMMA", "IGMMA", "QGMMA", "BGMMA", "UTCHMMA", "UTCQMMA", "UTCOMMA", "UTCIMMA")
 
+FP16_ACCUMULATE = "_fp16acc"
+
 NO_TENSOR_CORES = re.compile(r"GTX 16\d\d|\bMX\d50\b|TU11[67]")
 """Turing parts without tensor cores share their compute capability with those that have them."""
 
@@ -99,7 +101,7 @@ def _from_data_path(
         if off is None:
             continue
         complete = True
-        label = type_label(source)
+        label = path_label(source)
         if off:
             dense[label] = dense.get(label, 0.0) + off
         if on:
@@ -167,6 +169,19 @@ def type_label(source: str) -> str:
     return "nvfp4" if types == "fp4" else types
 
 
+def path_label(source: str) -> str:
+    """The source type, told apart by accumulator where the name tells.
+
+    GeForce parts multiply FP16 with FP16 accumulation at twice the rate of FP32 accumulation, so
+    the two stand under different peaks.
+
+    >>> path_label("src_fp16_dst_fp16"), path_label("src_fp16_dst_fp32"), path_label("src_fp16")
+    ('fp16_fp16acc', 'fp16', 'fp16')
+    """
+    label = type_label(source)
+    return label + FP16_ACCUMULATE if source.endswith("_dst_fp16") else label
+
+
 def _from_histogram(metrics: Metrics, ledger: Ledger) -> TensorWork | None:
     histogram = Opcodes(metrics, "sass__inst_executed_per_opcode_with_modifier_all")
     if not histogram:
@@ -210,7 +225,9 @@ def _opcode_type(name: str, modifiers: list[str]) -> str:
         return "int4" if any(m in ("S4", "U4") for m in modifiers) else "int8"
     if "BF16" in modifiers:
         return "bf16"
-    return "tf32" if "TF32" in modifiers else "fp16"
+    if "TF32" in modifiers:
+        return "tf32"
+    return "fp16" if "F32" in modifiers else "fp16" + FP16_ACCUMULATE
 
 
 def _has_no_tensor_cores(launch: KernelLaunch) -> bool:

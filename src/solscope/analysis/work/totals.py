@@ -159,21 +159,32 @@ def _totals(key: KernelKey, rows: Sequence[Measured]) -> KernelTotals:
 
 
 def _flop(sums: _Sums) -> FlopTotals:
-    types: dict[str, float] = {}
-    sparse: dict[str, float] = {}
+    paths = _by_label([row.tensor.dense or {} for row in sums.rows])
+    sparse = _by_label([row.tensor.sparse for row in sums.rows])
     has_tensor = all(row.tensor.dense is not None for row in sums.rows)
-    for row in sums.rows:
-        for label, work in (row.tensor.dense or {}).items():
-            types[label] = types.get(label, 0.0) + work
-        for label, work in row.tensor.sparse.items():
-            sparse[label] = sparse.get(label, 0.0) + work
     return FlopTotals(
         fp64=sums.all_of("flop.fp64", lambda r: r.scalar.fp64),
         fp32=sums.all_of("flop.fp32", lambda r: r.scalar.fp32),
         fp16=sums.all_of("flop.fp16", lambda r: r.scalar.fp16),
-        tensor=types if has_tensor else None,
-        tensor_sparse=sparse if has_tensor else {},
+        tensor=_by_type(paths) if has_tensor else None,
+        tensor_sparse=_by_type(sparse) if has_tensor else {},
+        tensor_paths=paths if has_tensor else {},
         total=sums.all_of("flop_count", lambda r: r.flop),
+    )
+
+
+def _by_label(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for row in rows:
+        for label, work in row.items():
+            total[label] = total.get(label, 0.0) + work
+    return total
+
+
+def _by_type(paths: Mapping[str, float]) -> dict[str, float]:
+    """Work by source type, whatever it accumulates in."""
+    return _by_label(
+        [{label.removesuffix(tensor.FP16_ACCUMULATE): work} for label, work in paths.items()]
     )
 
 

@@ -116,7 +116,7 @@ def label(bound: str) -> str:
     ('tensor bf16', 'FP32', 'DRAM')
     """
     if bound.startswith("tensor:"):
-        return f"tensor {bound.removeprefix('tensor:')}"
+        return f"tensor {bound.removeprefix('tensor:').replace('_fp16acc', ' (fp16 acc.)')}"
     if bound in _SCALAR:
         return _SCALAR[bound]
     known = STYLES.get(bound)
