@@ -332,6 +332,10 @@ def test_a_receipt_survives_the_round_trip(opened: bundle.Bundle) -> None:
     failed = replace(receipt, step="apply", is_ok=False, message="quota", objects=("job/x",))
     opened.receipt(failed)
     assert receipts.read(opened.folder) == (receipt, failed)
+    opened.receipt(replace(failed, objects=("job/x", "pod/x-1")))
+    text = (opened.folder / "SOURCE.md").read_text()
+    assert text.endswith("\n## Cluster objects made\n\n- job/x\n- pod/x-1\n")
+    assert text.startswith("# Source of run-1\n")
 
 
 KILLED_AT = """
