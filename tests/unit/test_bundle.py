@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -211,6 +212,26 @@ def test_a_file_can_be_added_only_where_it_may_lie(
     (tmp_path / "a").write_text("1")
     with pytest.raises(UsageError, match="no place for a file"):
         opened.add(tmp_path / "a", inside)
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(
+    opened: bundle.Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = names(opened.folder)
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(CaptureError, match="No space left on device"):
+        opened.record("x", ["true"], OK, NOON)
+    assert names(opened.folder) == before
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="a file stands where a folder should"):
+        a_bundle(tmp_path / "file" / "run")
 
 
 def test_a_sealed_bundle_is_read_only_and_verifies(opened: bundle.Bundle) -> None:

@@ -211,7 +211,7 @@ def init(
     """Make a bundle; it appears whole or not at all.
 
     Raises UsageError where something is there already, or where the experiment's name cannot be
-    a Kubernetes label.
+    a Kubernetes label; CaptureError where the disk refuses.
     """
     if not _EXPERIMENT.match(source.experiment):
         raise UsageError(
@@ -225,21 +225,22 @@ def init(
             where=str(folder),
             hint="every run has a bundle of its own: give another folder",
         )
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}{files.PART}", dir=folder.parent))
-    try:
-        part.chmod(0o755)
-        for name in FOLDERS:
-            (part / name).mkdir()
-        for name, text in _first_files(source, redactor, now()).items():
-            files.write(part / name, text.encode(), is_new=True)
-        # Renaming onto an empty folder replaces it; onto anything else it fails.
-        part.rename(folder)
-        files.sync_folder(folder.parent)
-    except OSError as error:
-        raise UsageError(f"cannot be made: {error.strerror}", where=str(folder)) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+    if not folder.parent.is_dir() and any(p.is_file() for p in folder.parents):
+        raise UsageError("a file stands where a folder should", where=str(folder.parent))
+    with files.refusals_told(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{folder.name}{files.PART}", dir=folder.parent))
+        try:
+            part.chmod(0o755)
+            for name in FOLDERS:
+                (part / name).mkdir()
+            for name, text in _first_files(source, redactor, now()).items():
+                files.write(part / name, text.encode(), is_new=True)
+            # Renaming onto an empty folder replaces it; onto anything else it fails.
+            part.rename(folder)
+            files.sync_folder(folder.parent)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
     return Bundle(folder=folder, redactor=redactor, now=now)
 
 
