@@ -1,11 +1,12 @@
 """Reading reports: solscope against NVIDIA's `ncu_report`, in one run on the same files.
 
-Every file is read by both, in turn, several times; the best of each counts, since machines are
-shared. Memory and start-up are those of fresh processes.
+Every file is read by both, several times; the best of each counts, since machines are shared.
+Memory and start-up are those of fresh processes.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from tests import corpus
 
 import solscope
 
-ROUNDS = 7
+ROUNDS, TURNS = 5, 2
 WANTED_LOAD, WANTED_ANALYZE, WANTED_HELP = 4.0, 8.0, 3.0
 
 
@@ -71,23 +72,46 @@ def analyze(path: str) -> int:
     return len(solscope.analyze([solscope.read(path)]).kernels)
 
 
-def best(path: str) -> list[float]:
-    """Shortest time of each reader, measured in turn so that a busy moment hits all alike."""
-    functions: tuple[Callable[[str], int], ...] = (theirs, ours, analyze)
-    times: list[list[float]] = [[] for _ in functions]
-    for _ in range(ROUNDS):
-        for function, taken in zip(functions, times, strict=True):
+READERS: dict[str, Callable[[str], int]] = {
+    "theirs": theirs,
+    "ours": ours,
+    "analyze": analyze,
+}
+
+
+def work(name: str, paths: list[str]) -> None:
+    """In a process of its own: print the shortest time of each file, in seconds."""
+    function = READERS[name]
+    function(paths[0])  # imports
+    best = []
+    for path in paths:
+        taken = []
+        for _ in range(ROUNDS):
             begun = time.perf_counter()
             function(path)
             taken.append(time.perf_counter() - begun)
-    return [min(taken) for taken in times]
+        best.append(min(taken))
+    print(json.dumps(best))
+
+
+def best_of(files: list[Path]) -> dict[str, list[float]]:
+    """Shortest time per reader and file. Readers take turns, each in a fresh process: NVIDIA's
+    module keeps what it read, and its garbage must not slow another."""
+    paths = [str(path) for path in files]
+    best: dict[str, list[float]] = {}
+    for _ in range(TURNS):
+        for name in READERS:
+            command = [sys.executable, "-m", "bench.reading", "--worker", name, *paths]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            times = json.loads(done.stdout.splitlines()[-1])
+            best[name] = [min(pair) for pair in zip(times, best.get(name, times), strict=True)]
+    return best
 
 
 def compare(files: list[Path]) -> list[str]:
     """Load + every aggregate, and the analyze path, per file and over all."""
-    for function in (theirs, ours, analyze):
-        function(str(files[0]))  # imports
-    rows = [(path, *best(str(path))) for path in files]
+    best = best_of(files)
+    rows = list(zip(files, best["theirs"], best["ours"], best["analyze"], strict=True))
     print(f"{'file size':>10} {'ncu_report':>11} {'solscope':>9} {'ratio':>6} {'analyze':>8} ratio")
     shown = [rows[0], rows[len(rows) // 2], *rows[-6:]]
     for path, a, b, c in shown:
@@ -146,4 +170,7 @@ def startup() -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--worker"]:
+        work(sys.argv[2], sys.argv[3:])
+    else:
+        main()
