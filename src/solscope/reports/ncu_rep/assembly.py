@@ -111,9 +111,7 @@ def _launches(
                 kind=span.kind,
                 metrics=metrics,
                 device=_device(metrics, devices, known_devices),
-                details=LazyDetails(
-                    list(message.sections), list(getattr(message, "rules", ())), message.nvtx
-                ),
+                details=LazyDetails(message.sections, getattr(message, "rules", ()), message.nvtx),
                 context_id=message.context_id if message.HasField("context_id") else None,
                 stream_id=_stream(message),
                 process_id=process_id,

@@ -36,6 +36,21 @@ class Strings:
         self._joined = "\n" + "\n".join(self.names)
         self._starting: dict[str, tuple[str, ...]] = {}
 
+    def name_of(self, message: bytes) -> str | None:
+        """The name of a metric that is laid out as usual and has a value, else ``None``."""
+        prefix = message[:_PREFIX_BYTES]
+        if len(prefix) < _PREFIX_BYTES or prefix[0] != _NAME_ID:
+            return None
+        if prefix[1] < 128:
+            name_id, at = prefix[1], 2
+        else:
+            # A third byte of the id makes the next test fail: its tag is not there yet.
+            name_id, at = (prefix[1] & 127) | (prefix[2] << 7), 3
+        if prefix[at] != _VALUE or not prefix[at + 1] or name_id >= len(self.names):
+            return None
+        name = self.prefixes[prefix] = self.names[name_id]
+        return name
+
     def starting(self, prefix: str) -> tuple[str, ...]:
         """The names that start so, looked up once per file."""
         found = self._starting.get(prefix)
@@ -71,30 +86,23 @@ class LazyMetrics:
         return self._index
 
     def _build(self) -> dict[str, bytes]:
-        names, prefixes = self._strings.names, self._strings.prefixes
-        known = len(names)
-        index: dict[str, bytes] = {}
-        odd: list[bytes] = []
-        for raw in self._raw:
-            prefix = raw[:_PREFIX_BYTES]
-            name = prefixes.get(prefix)
+        # Launches of a report repeat the same prefixes, so after the first launch whole columns
+        # of look-ups do the work; what no look-up knows is understood one by one.
+        raw = self._raw
+        found = list(map(self._strings.prefixes.get, [message[:_PREFIX_BYTES] for message in raw]))
+        index = dict(zip(found, raw, strict=True))
+        if None not in index:
+            return index  # type: ignore[return-value]
+        del index[None]
+        known: dict[str, bytes] = index  # type: ignore[assignment]
+        for name, message in zip(found, raw, strict=True):
             if name is None:
-                if len(prefix) < _PREFIX_BYTES or prefix[0] != _NAME_ID:
-                    odd.append(raw)
-                    continue
-                if prefix[1] < 128:
-                    name_id, at = prefix[1], 2
+                name = self._strings.name_of(message)
+                if name is None:
+                    self._odd(message, known)
                 else:
-                    # A third byte of the id makes the next test fail: its tag is not there yet.
-                    name_id, at = (prefix[1] & 127) | (prefix[2] << 7), 3
-                if prefix[at] != _VALUE or not prefix[at + 1] or name_id >= known:
-                    odd.append(raw)
-                    continue
-                name = prefixes[prefix] = names[name_id]
-            index[name] = raw
-        for raw in odd:
-            self._odd(raw, index)
-        return index
+                    known[name] = message
+        return known
 
     def _odd(self, raw: bytes, index: dict[str, bytes]) -> None:
         """A metric without aggregate, or laid out in another way than ncu usually writes."""
