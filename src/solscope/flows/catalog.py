@@ -76,4 +76,18 @@ VERBS: Final = (
         "solscope.flows.diagnose:DiagnoseRequest",
         "solscope.flows.diagnose:run",
     ),
+    Verb(
+        "publish",
+        "Put a campaign, judged by its gates, into the lake.",
+        PUBLISHES,
+        "solscope.flows.publish:PublishRequest",
+        "solscope.flows.publish:run",
+    ),
+    Verb(
+        "query",
+        "Ask the lake: SQL, or a query that solscope ships.",
+        READS,
+        "solscope.flows.query:QueryRequest",
+        "solscope.flows.query:run",
+    ),
 )
