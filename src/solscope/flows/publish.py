@@ -161,6 +161,7 @@ def _cells(folder: Path, files: list[SourceFile]) -> Iterator[CellSource]:
         yield CellSource(
             cell=path.parent.name,
             document=_mapping(folder, f"{below}/ncu_kernels.json", files) or {},
+            launches=_mapping(folder, f"{below}/launches.json", files),
             context=_mapping(folder, f"{below}/context.yaml", files) or shared,
             receipts=_receipts(folder, f"{below}/receipts.jsonl", files),
         )

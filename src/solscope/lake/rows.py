@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -32,7 +32,7 @@ class _Kernel(msgspec.Struct, kw_only=True):
     name: str
     name_full: str | None = None
     category: str | None = None
-    launch_count: int | None = None
+    launches: int | None = None
     kernel_time_ns: Number | None = None
     dram_bytes_total: Number | None = None
     sm_flops_total: Number | None = None
@@ -43,13 +43,22 @@ class _Kernel(msgspec.Struct, kw_only=True):
     achieved_occupancy_pct: Number | None = None
     block_limit_factor: str | None = None
     achieved_tflops: Number | None = None
-    speed_of_light: Number | None = None
+    time_share: Number | None = None
     bound: str | None = None
-    ceiling: str | None = None
+    is_at_roof: bool | None = None
+    tensor_engagement: str | None = None
+    speed_of_light_profiled: Number | None = None
+    speed_of_light_profiled_ceiling: str | None = None
+    speed_of_light_datasheet: Number | None = None
+    speed_of_light_datasheet_ceiling_key: str | None = None
+    registers_per_thread: int | None = None
+    smem_per_block_bytes: Number | None = None
+    block_limit_factors: list[str] | None = None
+    absent_because: dict[str, str] | None = None
 
 
 class _Launch(msgspec.Struct, kw_only=True):
-    """One entry of ``launches``, which solscope adds to ``ncu_kernels.json``."""
+    """One entry of ``launches`` in ``launches.json``."""
 
     name: str
     name_full: str | None = None
@@ -66,22 +75,35 @@ class _Launch(msgspec.Struct, kw_only=True):
     achieved_dram_pct_peak: Number | None = None
     achieved_sm_pct_peak: Number | None = None
     achieved_occupancy_pct: Number | None = None
-    speed_of_light: Number | None = None
     registers_per_thread: int | None = None
-    shared_memory_bytes: int | None = None
+    smem_per_block_bytes: Number | None = None
     block_limit_factor: str | None = None
+
+
+class _Ours(msgspec.Struct, kw_only=True):
+    """What solscope adds to ``ncu_kernels.json``, as far as a row needs it."""
+
+    added_at: str | None = None
 
 
 class _Cell(msgspec.Struct, kw_only=True):
     """``ncu_kernels.json``. ``hw_key`` is a key of the ceilings."""
 
-    schema_version: int | str
+    schema_version: Literal[1]
     kernels: list[_Kernel]
     hw_key: str | None = None
     captured_at: str | None = None
-    launches: list[_Launch] = []
+    solscope: _Ours | None = None
 
 
+class _Launches(msgspec.Struct, kw_only=True):
+    """``launches.json``: every launch that the cell's kernels sum."""
+
+    schema: Literal["solscope.launches/1"]
+    launches: list[_Launch]
+
+
+_Wire = TypeVar("_Wire", _Cell, _Launches)
 # A column `section_field` holds the field `section.field` of context.yaml.
 _CONTEXT_KINDS = {
     column.name: column.kind for column in schema.CONTEXTS if column.name.startswith(SECTIONS)
@@ -115,11 +137,11 @@ def build(
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in schema.TABLES}
     keys = []
     for cell in source.cells:
-        wire = _cell(cell)
+        wire = _convert(cell.document, _Cell, cell.cell, "ncu_kernels.json")
         key = _key(source.slug, cell, wire)
         keys.append(key)
         tables["kernels"] += _kernels(key, cell, wire)
-        tables["kernel_launches"] += _launches(key, cell, wire)
+        tables["kernel_launches"] += _launches(key, cell)
         tables["contexts"] += _contexts(key, cell)
         tables["receipts"] += _receipts(key, cell, source)
     tables[schema.COMMITS] = [_campaign(source, keys, judgement, strict, tables)]
@@ -135,19 +157,19 @@ def build(
     )
 
 
-def _cell(cell: CellSource) -> _Cell:
+def _convert(document: Mapping[str, Any], kind: type[_Wire], cell: str, file: str) -> _Wire:
     try:
-        return msgspec.convert(cell.document, _Cell)
+        return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
         raise UsageError(
             str(error),
-            where=f"cells/{cell.cell}/ncu_kernels.json",
+            where=f"cells/{cell}/{file}",
             hint="make it anew with `solscope campaign add`",
         ) from error
 
 
 def _key(slug: str, cell: CellSource, wire: _Cell) -> dict[str, Any]:
-    captured = wire.captured_at or _at(cell.context, "captured_at")
+    captured = wire.captured_at or (wire.solscope.added_at if wire.solscope else None)
     return {
         "hardware": wire.hw_key or UNKNOWN,
         "month": _month(captured),
@@ -165,14 +187,21 @@ def _month(captured: object) -> str:
 
 def _kernels(key: Row, cell: CellSource, wire: _Cell) -> Iterator[dict[str, Any]]:
     for kernel, raw in zip(wire.kernels, cell.document["kernels"], strict=True):
-        yield {**key, **msgspec.structs.asdict(kernel), "more_json": _more(raw, _KERNEL_KEYS)}
+        row = {**key, **msgspec.structs.asdict(kernel), "more_json": _more(raw, _KERNEL_KEYS)}
+        row["block_limit_factors_json"] = _text(row.pop("block_limit_factors"))
+        row["absent_because_json"] = _text(row.pop("absent_because"))
+        yield row
 
 
-def _launches(key: Row, cell: CellSource, wire: _Cell) -> Iterator[dict[str, Any]]:
-    for index, launch in enumerate(wire.launches):
+def _launches(key: Row, cell: CellSource) -> Iterator[dict[str, Any]]:
+    if cell.launches is None:
+        return
+    wire = _convert(cell.launches, _Launches, cell.cell, "launches.json")
+    pairs = zip(wire.launches, cell.launches["launches"], strict=True)
+    for index, (launch, raw) in enumerate(pairs):
         row = {**key, **msgspec.structs.asdict(launch), "launch_index": index}
         row["grid"], row["block"] = _extent(launch.grid), _extent(launch.block)
-        row["more_json"] = _more(cell.document["launches"][index], _LAUNCH_KEYS)
+        row["more_json"] = _more(raw, _LAUNCH_KEYS)
         yield row
 
 

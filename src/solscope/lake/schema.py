@@ -52,7 +52,7 @@ def _flag(name: str, meaning: str, *, required: bool = False) -> Column:
 
 _KEYS: Final = (
     _text("hardware", "key of the ceilings (`h100_sm90`), or `unknown`; partition", required=True),
-    _text("month", "month of the capture, `YYYY-MM`, or `unknown`; partition", required=True),
+    _text("month", "`YYYY-MM` of the capture, else of the import; partition", required=True),
     _text("publish_id", "digest of the publish's content", required=True),
     _text("campaign", "slug of the campaign, its experiment id", required=True),
 )
@@ -76,9 +76,8 @@ KERNEL_LAUNCHES: Final = (
     _number("achieved_dram_pct_peak", "% of the peak at the clock of the profile"),
     _number("achieved_sm_pct_peak", "% of the peak at the clock of the profile"),
     _number("achieved_occupancy_pct", "% of the SM's warp slots"),
-    _number("speed_of_light", "achieved over the nearest ceiling, 0 to 1"),
     _integer("registers_per_thread", "registers"),
-    _integer("shared_memory_bytes", "byte of shared memory per block"),
+    _number("smem_per_block_bytes", "byte of shared memory per block"),
     _text("block_limit_factor", "what limits resident blocks"),
     _text("more_json", "further keys of the campaign's file, as JSON"),
 )
@@ -87,7 +86,7 @@ KERNELS: Final = (
     _text("name", "short name of the kernel", required=True),
     _text("name_full", "demangled name with parameters"),
     _text("category", "kernel family"),
-    _integer("launch_count", "launches that the row sums"),
+    _integer("launches", "launches that the row sums"),
     _number("kernel_time_ns", "ns, sum over the profiled launches"),
     _number("dram_bytes_total", "byte read and written"),
     _number("sm_flops_total", "FLOP of the scalar pipes"),
@@ -98,9 +97,18 @@ KERNELS: Final = (
     _number("achieved_occupancy_pct", "% of the SM's warp slots"),
     _text("block_limit_factor", "what limits resident blocks"),
     _number("achieved_tflops", "TFLOP/s"),
-    _number("speed_of_light", "achieved over the nearest ceiling, 0 to 1"),
+    _number("time_share", "share of the cell's kernel time, 0 to 1"),
     _text("bound", "what binds the kernel, as `analyze` says it"),
-    _text("ceiling", "key path of the ceiling (`h100_sm90.hbm3_tbps`)"),
+    _flag("is_at_roof", "null unless FLOP or bytes were counted"),
+    _text("tensor_engagement", "what the tensor pipes did, as `analyze` says it"),
+    _number("speed_of_light_profiled", "achieved over the ceiling at the profiled clock, 0 to 1"),
+    _text("speed_of_light_profiled_ceiling", "name of that ceiling"),
+    _number("speed_of_light_datasheet", "achieved over the data sheet's ceiling, 0 to 1"),
+    _text("speed_of_light_datasheet_ceiling_key", "key path of that ceiling"),
+    _integer("registers_per_thread", "registers"),
+    _number("smem_per_block_bytes", "byte of shared memory per block"),
+    _text("block_limit_factors_json", "all that limit resident blocks, as JSON"),
+    _text("absent_because_json", "why a column is null, by its key, as JSON"),
     _text("more_json", "further keys of the campaign's file, as JSON"),
 )
 CAMPAIGNS: Final = (

@@ -21,10 +21,11 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellSource:
-    """One cell: the content of its ``ncu_kernels.json``, its context and its receipts."""
+    """One cell: the content of its ``ncu_kernels.json`` and of the files beside it."""
 
     cell: str
     document: Mapping[str, Any]
+    launches: Mapping[str, Any] | None = None
     context: Mapping[str, Any] | None = None
     receipts: tuple[Mapping[str, Any], ...] = ()
 

@@ -4,10 +4,10 @@ SELECT
     name,
     count(*) AS cells,
     sum(kernel_time_ns) AS time_ns,
-    sum(kernel_time_ns * speed_of_light) / sum(kernel_time_ns)
-        FILTER (WHERE speed_of_light IS NOT NULL) AS speed_of_light,
-    sum(kernel_time_ns * (1 - speed_of_light)) AS lost_ns,
-    count(*) FILTER (WHERE speed_of_light IS NULL) AS cells_unmeasured
+    sum(kernel_time_ns * speed_of_light_profiled) / sum(kernel_time_ns)
+        FILTER (WHERE speed_of_light_profiled IS NOT NULL) AS speed_of_light,
+    sum(kernel_time_ns * (1 - speed_of_light_profiled)) AS lost_ns,
+    count(*) FILTER (WHERE speed_of_light_profiled IS NULL) AS cells_unmeasured
 FROM kernels
 GROUP BY hardware, name
 ORDER BY lost_ns DESC NULLS LAST, time_ns DESC NULLS LAST, hardware, name
