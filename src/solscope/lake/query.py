@@ -79,8 +79,13 @@ def answer(database: duckdb.DuckDBPyConnection, sql: str) -> Answer:
         result = database.sql(sql)
         table = result.to_arrow_table()
         types = tuple(str(kind) for kind in result.types)
-    except (duckdb.PermissionException, duckdb.InvalidInputException) as error:
+    except duckdb.PermissionException as error:
         raise UsageError(_first_line(error), hint="a query only reads the lake") from error
+    except duckdb.InvalidInputException as error:
+        # What the reader of a table complains of comes through DuckDB under this name.
+        if "stored_" in str(error):
+            raise trouble.explain(error, "the lake") from error
+        raise UsageError(_first_line(error), hint="correct the SQL") from error
     except (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError) as error:
         hint = f"tables are {', '.join(schema.TABLES)}; see docs/reference/lake.md"
         raise UsageError(_first_line(error), hint=hint) from error

@@ -51,6 +51,11 @@ _KNOWN: Sequence[_Known] = (
         hint="check AWS_ENDPOINT_URL, and AWS_ALLOW_HTTP=true for plain http",
     ),
     _Known(
+        words=r"os error 2\b|NoSuchKey|404 Not Found",
+        what="a file that the table's log names has gone",
+        hint="restore it from a copy, or publish its campaign anew into a fresh lake",
+    ),
+    _Known(
         words=r"(?i)json|log segment|checkpoint|protocol action|metadata action|parquet|EOF",
         what="the table's log or a file of it is damaged",
         hint="nothing was written; restore the file that is named from a copy",
