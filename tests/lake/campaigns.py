@@ -19,11 +19,20 @@ NOW = datetime(2026, 11, 5, 12, 0, tzinfo=UTC)
 
 def kernel(name: str, **measured: Any) -> dict[str, Any]:
     """An entry of ``kernels`` with the version 1 keys, ``null`` where not given."""
-    keys = (
-        "name_full category kernel_time_ns dram_bytes_total sm_flops_total tensor_flops_total "
-        "arithmetic_intensity_flops_per_byte achieved_dram_pct_peak achieved_sm_pct_peak "
-        "achieved_occupancy_pct block_limit_factor achieved_tflops"
-    ).split()
+    keys = [
+        "name_full",
+        "category",
+        "kernel_time_ns",
+        "dram_bytes_total",
+        "sm_flops_total",
+        "tensor_flops_total",
+        "arithmetic_intensity_flops_per_byte",
+        "achieved_dram_pct_peak",
+        "achieved_sm_pct_peak",
+        "achieved_occupancy_pct",
+        "block_limit_factor",
+        "achieved_tflops",
+    ]
     return {"name": name, **dict.fromkeys(keys), **measured}
 
 
