@@ -22,10 +22,10 @@ def processes() -> ForkServerContext:
     return context
 
 
-def publish(campaigns: Path, slugs: Sequence[str], lake: str) -> None:
+def publish(campaigns: Path, slugs: Sequence[str], lake: str, store: tuple[str, ...] = ()) -> None:
     """Publish one campaign after the other."""
     for slug in slugs:
-        made.put(campaigns, slug, lake)
+        made.put(campaigns, slug, lake, store=store)
 
 
 def nothing() -> None:
