@@ -76,4 +76,11 @@ VERBS: Final = (
         "solscope.flows.diagnose:DiagnoseRequest",
         "solscope.flows.diagnose:run",
     ),
+    Verb(
+        "campaign",
+        "Make a campaign, or add an evidence bundle to it as a cell.",
+        WRITES_FILES,
+        "solscope.flows.campaign:CampaignRequest",
+        "solscope.flows.campaign:run",
+    ),
 )
