@@ -83,4 +83,25 @@ VERBS: Final = (
         "solscope.flows.campaign:CampaignRequest",
         "solscope.flows.campaign:run",
     ),
+    Verb(
+        "gate",
+        "Say whether a campaign's numbers are DRAFT or VERDICT, and why.",
+        WRITES_FILES,
+        "solscope.flows.gate:GateRequest",
+        "solscope.flows.gate:run",
+    ),
+    Verb(
+        "report",
+        "Write a campaign's pages: HTML, PDF and their status.",
+        WRITES_FILES,
+        "solscope.flows.report:ReportRequest",
+        "solscope.flows.report:run",
+    ),
+    Verb(
+        "next",
+        "Rank what to change next, and keep HANDOFF.md.",
+        WRITES_FILES,
+        "solscope.flows.next:NextRequest",
+        "solscope.flows.next:run",
+    ),
 )

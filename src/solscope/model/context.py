@@ -130,6 +130,16 @@ class MeasurementContext:
         """Names of the fields that are not known."""
         return tuple(name for name, value in self.values() if value is None)
 
+    def gaps(self) -> tuple[str, ...]:
+        """The same for people: a section of which nothing is known stands as one."""
+        missing = self.missing()
+        found: list[str] = []
+        for section in SECTIONS:
+            lost = [name for name in missing if name.startswith(f"{section}.")]
+            whole = len(lost) == len(dataclasses.fields(getattr(self, section)))
+            found += [f"all of {section}"] if whole else lost
+        return tuple(found)
+
     def differences(self, other: MeasurementContext) -> tuple[str, ...]:
         """Names of the fields in which two contexts differ, grounding left out."""
         theirs = dict(other.values())

@@ -1,4 +1,4 @@
-"""``context.yaml``: section by section, field by field. What cannot be taken is said, not raised."""
+"""``context.yaml``, field by field. What cannot be taken is said, not raised."""
 
 from __future__ import annotations
 

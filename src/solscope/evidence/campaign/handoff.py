@@ -16,7 +16,7 @@ def merged(existing: str | None, title: str, ours: str) -> str:
     if existing is None or not existing.strip():
         return f"# {title}\n\n{part}\n"
     before, begin, rest = existing.partition(BEGIN)
-    inside, end, after = rest.partition(END)
+    _old, end, after = rest.partition(END)
     if begin and end:
         return f"{before}{part}{after}"
     return f"{existing.rstrip()}\n\n{part}\n"

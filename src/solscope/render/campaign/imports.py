@@ -44,6 +44,6 @@ def _lines(cell: Cell, slug: str, is_dry: bool) -> Iterator[str]:
     missing = cell.context.missing()
     if missing:
         yield f"context: {len(missing)} fields missing, so the numbers are DRAFT"
-        yield f"  {', '.join(missing)}"
+        yield f"  {', '.join(cell.context.gaps())}"
     for name, why in cell.context.refused.items():
         yield f"  refused {clean(name)}: {clean(why)}"
