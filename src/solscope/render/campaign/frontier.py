@@ -116,7 +116,7 @@ def _plain(text: str) -> str:
     """Text that cannot end a cell of a table or begin markup."""
     flat = " ".join(clean(text).split())
     for mark in "\\|<>*_`[]":
-        flat = flat.replace(mark, f"\\{mark}" if mark not in "<>" else f"\\{mark}")
+        flat = flat.replace(mark, f"\\{mark}")
     return flat
 
 
