@@ -51,8 +51,8 @@ def _of(findings: Iterable[ValueFinding], status: FindingStatus) -> tuple[ValueF
 
 
 def _order(lever: Lever) -> tuple[bool, float, float, str]:
-    """Scored ones first, best first; then by what they could win at most."""
-    return (lever.score is None, -(lever.score or 0.0), -(lever.max_win or 0.0), lever.id)
+    """Scored ones first, best first; then by their share of the time."""
+    return (lever.score is None, -(lever.score or 0.0), -(lever.share or 0.0), lever.id)
 
 
 def score(max_win: float | None, cost: str | None) -> float | None:
@@ -120,7 +120,8 @@ def _sum(a: Lever, b: Lever) -> Lever:
     """Launches of other shapes of the same kernel win together."""
     known = [w for w in (a.max_win, b.max_win) if w is not None]
     win = sum(known) if len(known) == 2 else None
-    return replace(a, max_win=win, score=score(win, a.cost))
+    share = (a.share or 0.0) + (b.share or 0.0)
+    return replace(a, max_win=win, share=share, score=score(win, a.cost))
 
 
 def _lever(row: KernelVerdict, cell: Cell, campaign: Campaign) -> Lever | None:
@@ -146,6 +147,7 @@ def _lever(row: KernelVerdict, cell: Cell, campaign: Campaign) -> Lever | None:
         gate=target,
         rests_on=f"{share:.1%} of {cell.id}'s kernel time; {grounds}",
         score=score(win, cost),
+        share=share * (end_to_end or 1.0),
         cell=cell.id,
         kernel=row.totals.key.name_full,
     )

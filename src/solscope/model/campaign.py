@@ -212,8 +212,9 @@ class Lever:
     """A change to try, and what it rests on.
 
     ``max_win`` is the most that it can win, as a share (0 to 1) of the time that ``basis``
-    names; ``None`` where the speed of light is not known. ``confidence`` is ``counted``,
-    ``percentages`` or ``stated``; ``cost`` a class of ``COSTS``.
+    names; ``None`` where the speed of light is not known. ``share`` is the kernel's own
+    of that time. ``confidence`` is ``counted``, ``percentages`` or ``stated``; ``cost`` a class
+    of ``COSTS``.
     """
 
     id: str
@@ -226,6 +227,7 @@ class Lever:
     rests_on: str
     status: FindingStatus = FindingStatus.NOT_DONE
     score: float | None = None
+    share: float | None = None
     cell: str | None = None
     kernel: str | None = None
 

@@ -101,7 +101,11 @@ def _next(campaign: Campaign, frontier: Frontier) -> dict[str, str]:
         values = (stated.what, stated.unlock, stated.gate)
     elif frontier.open:
         first = frontier.open[0]
-        values = (first.what, f"at most {win(first)} of {first.basis}", first.gate)
+        values = (
+            first.what,
+            f"at most {win(first).removeprefix('< ')} of {first.basis}",
+            first.gate,
+        )
     elif campaign.config.wall:
         values = ("none: the frontier is empty", campaign.config.wall, "the documented wall")
     else:
@@ -111,7 +115,7 @@ def _next(campaign: Campaign, frontier: Frontier) -> dict[str, str]:
 
 def _lever(lever: Lever) -> dict[str, str]:
     return {
-        "what": clean(lever.what),
+        "what": clean(f"{lever.cell}: {lever.what}" if lever.cell else lever.what),
         "win": win(lever),
         "basis": lever.basis,
         "cost": lever.cost or ABSENT,

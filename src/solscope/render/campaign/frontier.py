@@ -15,16 +15,18 @@ _FRONTIER = "solscope.frontier/1"
 
 
 def win(lever: Lever) -> str:
-    """The most that a lever wins."""
-    return ABSENT if lever.max_win is None else numbers.fraction(lever.max_win)
+    """The most that a lever wins; below its kernel's share where that alone is known."""
+    if lever.max_win is not None:
+        return numbers.fraction(lever.max_win)
+    return ABSENT if lever.share is None else f"< {numbers.fraction(lever.share)}"
 
 
 def terminal(found: Sequence[tuple[Campaign, Frontier]], *, width: int) -> str:
     """Every campaign's levers in one ranking."""
     several = len(found) > 1
     rows = [(c.slug, lever) for c, f in found for lever in f.open]
-    rows.sort(key=lambda r: (r[1].score is None, -(r[1].score or 0.0), -(r[1].max_win or 0.0)))
-    lines = []
+    rows.sort(key=lambda r: (r[1].score is None, -(r[1].score or 0.0), -(r[1].share or 0.0)))
+    lines: list[str] = []
     for rank, (slug, lever) in enumerate(rows[:MOST_LEVERS], start=1):
         lines += _lever(rank, slug if several else "", lever, max(width, 60))
     if len(rows) > MOST_LEVERS:
@@ -38,8 +40,9 @@ def terminal(found: Sequence[tuple[Campaign, Frontier]], *, width: int) -> str:
 
 
 def _lever(rank: int, slug: str, lever: Lever, width: int) -> Iterator[str]:
-    head = f"{rank:>2}  wins at most {win(lever):>7}  cost {lever.cost or ABSENT:<8} "
+    head = f"{rank:>2}  wins at most {win(lever):>8}  cost {lever.cost or ABSENT:<8} "
     where = f"{slug}: " if slug else ""
+    where += f"{lever.cell}: " if lever.cell else ""
     status = "" if lever.status.value == "not done" else f" [{lever.status.value}]"
     yield from _wrapped(f"{where}{clean(lever.what)}{status}", head, width)
     notes = (
@@ -91,7 +94,8 @@ def _handoff(campaign: Campaign, frontier: Frontier, tier: str) -> Iterator[str]
         yield "| # | wins at most | of | cost | lever | rests on | gate |"
         yield "|--:|--:|---|---|---|---|---|"
         for rank, lever in enumerate(frontier.open[:MOST_LEVERS], start=1):
-            cells = (lever.basis, lever.cost or ABSENT, lever.what, lever.rests_on, lever.gate)
+            what = f"{lever.cell}: {lever.what}" if lever.cell else lever.what
+            cells = (lever.basis, lever.cost or ABSENT, what, lever.rests_on, lever.gate)
             yield f"| {rank} | {win(lever)} | {' | '.join(_plain(c) for c in cells)} |"
     else:
         wall = campaign.config.wall

@@ -49,15 +49,18 @@ def page(content: dict[str, Any], scatters: Sequence[Scatter]) -> str:
 
 
 def _figures(scatters: Sequence[Scatter]) -> list[dict[str, Any]]:
-    return [
-        {
-            "cell": scatter.cell,
-            "source": _data_url(definition),
-            "placed": list(scatter.placed_by_percent),
-        }
-        for scatter in scatters
-        for definition in scatter.definitions()
-    ]
+    found = []
+    for scatter in scatters:
+        last = len(scatter.panels) - 1
+        found += [
+            {
+                "cell": scatter.cell,
+                "source": _data_url(definition),
+                "placed": scatter.placed_by_percent if index == last else "",
+            }
+            for index, definition in enumerate(scatter.definitions())
+        ]
+    return found
 
 
 def _data_url(definition: dict[str, Any]) -> str:

@@ -61,9 +61,9 @@ def _figures(root: Path, scatters: Sequence[Scatter]) -> list[dict[str, Any]]:
         for definition in scatter.definitions():
             name = f"figure-{len(found)}.pdf"
             (root / name).write_bytes(figure.pdf(definition))
-            found.append(
-                {"cell": scatter.cell, "file": name, "placed": list(scatter.placed_by_percent)}
-            )
+            found.append({"cell": scatter.cell, "file": name, "placed": ""})
+        if scatter.panels:
+            found[-1]["placed"] = scatter.placed_by_percent
     return found
 
 

@@ -19,11 +19,11 @@ PLACEHOLDER = "x is a placeholder: intensity unmeasured"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scatter:
-    """Charts of one cell. ``placed_by_percent`` are lines that say which heights are no rates."""
+    """Charts of one cell. ``placed_by_percent`` says which heights are no rates; or is empty."""
 
     cell: str
     panels: tuple[Panel, ...]
-    placed_by_percent: tuple[str, ...]
+    placed_by_percent: str
 
     def definitions(self) -> tuple[dict[str, Any], ...]:
         """One Vega-Lite definition a chart."""
@@ -39,12 +39,12 @@ def of_cell(cell: Cell, category_ceilings: Mapping[str, str]) -> Scatter:
         if ceiling is None or row.totals.sm_busy_pct is None:
             rows.append(row)
             continue
-        heights[rank] = f"#{rank} SM busy {row.totals.sm_busy_pct:.1f} % x {ceiling.key}"
+        heights[rank] = f"#{rank} {row.totals.sm_busy_pct:.1f} % of {ceiling.key}"
         rate = row.totals.sm_busy_pct / 100 * ceiling.peak
         rows.append(dataclasses.replace(row, point=dataclasses.replace(row.point, flop_per_s=rate)))
     shown = dataclasses.replace(cell.analysis, kernels=tuple(rows))
     drawn = tuple(_said(panel, heights) for panel in _panels(shown))
-    return Scatter(cell=cell.id, panels=drawn, placed_by_percent=tuple(heights.values()))
+    return Scatter(cell=cell.id, panels=drawn, placed_by_percent=_caption(heights))
 
 
 def _panels(shown: Analysis) -> tuple[Panel, ...]:
@@ -62,9 +62,13 @@ def _ceiling(row: KernelVerdict, category_ceilings: Mapping[str, str]) -> Ceilin
 
 
 def _said(panel: Panel, heights: Mapping[int, str]) -> Panel:
-    here = [heights[row.rank] for row, _ in panel.members if row.rank in heights]
-    if not here:
+    if not any(row.rank in heights for row, _ in panel.members):
         return panel
-    more = f" and {len(here) - 3} more" if len(here) > 3 else ""
-    line = f"Hollow, no FLOP counted: the height is {', '.join(here[:3])}{more}; not a rate"
+    line = "No FLOP counted for hollow markers: SM busy % of the family's ceiling, not a rate"
     return dataclasses.replace(panel, subtitle=(*panel.subtitle, line), strip=PLACEHOLDER)
+
+
+def _caption(heights: Mapping[int, str]) -> str:
+    if not heights:
+        return ""
+    return f"Heights that are SM busy percentages, not rates: {', '.join(heights.values())}."
