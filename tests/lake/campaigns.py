@@ -98,12 +98,12 @@ def put(
     slug: str,
     lake: Path | str,
     *,
-    judgement: Judgement | None = PROVEN,
+    judgement: Judgement = PROVEN,
     **options: Any,
 ) -> Outcome:
     """Publish with a given judgement; ``yes`` unless said otherwise."""
     request = publish.PublishRequest(
-        campaign=slug, campaigns=campaigns, lake=str(lake), **{"yes": True, **options}
+        slug=slug, root=str(campaigns), lake=str(lake), **{"yes": True, **options}
     )
     return publish.publish(request, world(), judge=lambda _request, _world: judgement)
 

@@ -47,6 +47,18 @@ def test_the_same_campaign_twice_is_the_same_rows(tmp_path: Path) -> None:
         assert ask(tmp_path / "lake", f"SELECT count(*) FROM {table}") == [(count,)]
 
 
+def test_running_the_gates_again_makes_no_new_publish(tmp_path: Path) -> None:
+    folder = made.campaign(tmp_path, "c")
+    seen = []
+    for minute in (1, 2):
+        taken = {"sol_rigor": "L4", "taken_at": f"2026-11-05T12:0{minute}:00"}
+        (folder / "verdict.json").write_text(json.dumps(taken))
+        seen.append(made.put(tmp_path, "c", tmp_path / "lake").value)
+    assert [done.written for done in seen] == [True, False]
+    sql = "SELECT sol_rigor, verdict_json FROM campaigns"
+    assert ask(tmp_path / "lake", sql) == [("L4", '{"sol_rigor":"L4"}')]
+
+
 def test_a_changed_campaign_takes_the_place_of_its_older_self(tmp_path: Path) -> None:
     made.campaign(tmp_path, "decode", launches=20)
     made.put(tmp_path, "decode", tmp_path / "lake")
@@ -136,14 +148,6 @@ def test_without_strict_the_gap_stands_on_the_row_and_the_tier_falls(tmp_path: P
     )
     assert (tier, strict, count) == ("DRAFT", False, 1)
     assert json.loads(gaps) == [{"gate": "trials", "reason": "1 trial; 3 are needed"}]
-
-
-def test_without_gates_nothing_is_published_strictly(tmp_path: Path) -> None:
-    made.campaign(tmp_path, "c")
-    with pytest.raises(UsageError, match="gates cannot be run"):
-        made.put(tmp_path, "c", tmp_path / "lake", judgement=None)
-    done = made.put(tmp_path, "c", tmp_path / "lake", judgement=None, no_strict=True)
-    assert "gap gates: the gates were not run" in done.text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from solscope.errors import ReportError, UsageError
+from solscope.evidence.campaign import folder as folders
+from solscope.flows import gate
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
 from solscope.lake import delta, rows
@@ -26,7 +28,6 @@ from solscope.model.lake import (
 from solscope.render import publication as page
 
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-NOT_RUN = Gap(gate="gates", reason="the gates were not run")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +38,9 @@ class PublishRequest:
     published as DRAFT, its gaps on its row. The same campaign twice gives the same rows.
     """
 
-    campaign: str = option("Slug of the campaign.", positional=True)
+    slug: str = option("The campaign.", positional=True)
     lake: str = option("The lake: a folder or s3://bucket/prefix.", default="lake")
-    campaigns: Path = option("Folder of the campaigns.", default=Path("campaigns"))
+    root: str = option("The folder of all campaigns.", default="campaigns", alias="--campaigns")
     strict: bool = option("Refuse what the gates refuse; the default.", default=False)
     no_strict: bool = option("Publish as DRAFT in spite of gaps.", default=False)
     yes: bool = option("Really write; a rehearsal without it.", default=False)
@@ -50,7 +51,7 @@ class PublishRequest:
     format: Literal["table", "json"] = option("Output format.", default="table")
 
 
-Judge = Callable[[PublishRequest, World], Judgement | None]
+Judge = Callable[[PublishRequest, World], Judgement]
 
 
 def run(request: PublishRequest, world: World) -> Outcome:
@@ -59,12 +60,12 @@ def run(request: PublishRequest, world: World) -> Outcome:
 
 
 def publish(request: PublishRequest, world: World, *, judge: Judge) -> Outcome:
-    """The same with other gates. ``judge`` gives ``None`` where gates cannot be run."""
+    """The same with other gates."""
     lake = open_lake(request.lake, request.store)
     if request.strict and request.no_strict:
         raise UsageError("--strict and --no-strict exclude each other", hint="leave one out")
-    source = read(request.campaigns, request.campaign)
-    judgement = _judged(judge(request, world), strict=not request.no_strict)
+    source = read(Path(request.root), request.slug)
+    judgement = judge(request, world)
     made = rows.build(
         source,
         judgement,
@@ -110,20 +111,16 @@ def open_lake(location: str, store: tuple[str, ...]) -> Lake:
     return Lake(location=location, options=options)
 
 
-def _judged(found: Judgement | None, *, strict: bool) -> Judgement:
-    if found is not None:
-        return found
-    if strict:
-        raise UsageError(
-            "the gates cannot be run by this build, so nothing can be published strictly",
-            hint="--no-strict publishes it as DRAFT and records that",
-        )
-    return Judgement(tier="DRAFT", gaps=(NOT_RUN,))
-
-
-def _gate_results(request: PublishRequest, world: World) -> Judgement | None:
-    """What the gates say of the campaign; ``None`` until this build has gates."""
-    return None
+def _gate_results(request: PublishRequest, world: World) -> Judgement:
+    """What the gates say of the campaign now; an older ``verdict.json`` is not believed."""
+    campaign = folders.read(folders.named(request.root, request.slug))
+    verdict = gate.judge(campaign, world)
+    gaps = tuple(
+        Gap(gate=result.gate, reason=f"{result.where}: {result.reason}")
+        for result in verdict.results
+        if not result.passes
+    )
+    return Judgement(tier="VERDICT" if verdict.passes else "DRAFT", gaps=gaps)
 
 
 def read(campaigns: Path, slug: str) -> CampaignSource:
@@ -135,7 +132,7 @@ def read(campaigns: Path, slug: str) -> CampaignSource:
         raise UsageError(
             "there is no such campaign",
             where=str(folder),
-            hint="make one with `solscope campaign init`, or give --campaigns",
+            hint="make one with `solscope campaign init`, or give --root",
         )
     files: list[SourceFile] = []
     cells = tuple(_cells(folder, files))
