@@ -25,7 +25,9 @@ def _parser() -> argparse.ArgumentParser:
     names = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, (verb, add, translate) in _COMMANDS.items():
         sub = names.add_parser(name, help=f"solscope {verb}")
-        sub.add_argument("--root", default="campaigns", help="the folder of all campaigns")
+        sub.add_argument(
+            "--campaigns", default="campaigns", metavar="DIR", help="the folder of all campaigns"
+        )
         add(sub)
         sub.set_defaults(translate=translate)
     return parser
@@ -60,23 +62,31 @@ def _value(sub: argparse.ArgumentParser) -> None:
 
 
 def _to_init(given: argparse.Namespace) -> list[str]:
-    return ["campaign", "init", given.campaign, "--config", given.config, "--root", given.root]
+    return [
+        "campaign",
+        "init",
+        given.campaign,
+        "--config",
+        given.config,
+        "--campaigns",
+        given.campaigns,
+    ]
 
 
 def _to_import(given: argparse.Namespace) -> list[str]:
     words = ["campaign", "add", given.campaign, given.bundle, "--cell", given.cell_id]
-    words += ["--root", given.root]
+    words += ["--campaigns", given.campaigns]
     if given.hw_key is not None:
         words += ["--hw-key", given.hw_key]
     return [*words, "--dry-run"] if given.dry_run else words
 
 
 def _to_report(given: argparse.Namespace) -> list[str]:
-    return ["report", given.campaign, "--root", given.root]
+    return ["report", given.campaign, "--campaigns", given.campaigns]
 
 
 def _to_publish(given: argparse.Namespace) -> list[str]:
-    words = ["publish", given.campaign, "--root", given.root]
+    words = ["publish", given.campaign, "--yes", "--campaigns", given.campaigns]
     if given.lake is not None:
         words += ["--lake", given.lake]
     return words if given.strict else [*words, "--no-strict"]
@@ -86,7 +96,7 @@ def _to_next(given: argparse.Namespace) -> list[str]:
     words = ["next"] if given.campaign is None else ["next", given.campaign]
     if given.findings is not None:
         words += ["--findings", given.findings]
-    return [*words, "--root", given.root]
+    return [*words, "--campaigns", given.campaigns]
 
 
 _Command = tuple[

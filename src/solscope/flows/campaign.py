@@ -48,7 +48,7 @@ class CampaignRequest:
     ceilings: str | None = option("Lay this YAML file over the packaged ceilings.", default=None)
     locale: str | None = option("Locale of the machine that printed the CSV pages.", default=None)
     dry_run: bool = option("add: read and show, write nothing.", default=False)
-    root: str = option("The folder of all campaigns.", default="campaigns")
+    campaigns: str = option("The folder of all campaigns.", default="campaigns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Skipped:
 
 def run(request: CampaignRequest, world: World) -> Outcome:
     """The verb. Raises UsageError, ReportError."""
-    folder = folders.named(request.root, request.slug)
+    folder = folders.named(request.campaigns, request.slug)
     if request.action == "init":
         return _init(folder, request)
     return _add(folder, request, world)
@@ -130,13 +130,12 @@ def _cell(
     reports = tuple(_reports(files, request, world))
     wanted = request.hw_key or config.hw_key
     analysis = analyze(reports, chip=wanted, ceilings_path=request.ceilings)
-    own = context if context is not None else None
     return Cell(
         id=cell_id,
         analysis=bare(analysis),
         hw_key=wanted or _only_chip(analysis),
         captured_sources=files.captured_sources,
-        context=MeasurementContext() if own is None else contexts.read(own),
+        context=MeasurementContext() if context is None else contexts.read(context),
         capture=_check(files, reports),
         run_id=files.folder.resolve().name,
         added_at=world.now().isoformat(timespec="seconds"),
@@ -169,6 +168,12 @@ def _readable(path: Path, request: CampaignRequest) -> Report:
 
 
 def _with_results(report: Report, path: Path) -> Report:
+    if not report.launches and not report.complete:
+        raise ReportError(
+            "the bundle declares ncu and this file of it was cut before its first result",
+            where=str(path),
+            hint="copy it out of the pod again",
+        )
     if not report.launches:
         raise ReportError(
             "the bundle declares ncu and this file of it holds no result: the profiler recorded "

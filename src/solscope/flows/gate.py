@@ -26,14 +26,14 @@ class GateRequest:
 
     slug: str = option("The campaign.", positional=True)
     format: Literal["table", "json"] = option("What to print.", default="table")
-    root: str = option("The folder of all campaigns.", default="campaigns")
+    campaigns: str = option("The folder of all campaigns.", default="campaigns")
 
 
 def run(request: GateRequest, world: World) -> Outcome:
     """The verb. Raises UsageError, ReportError."""
     from solscope.render.campaign import gates as page
 
-    folder = folders.named(request.root, request.slug)
+    folder = folders.named(request.campaigns, request.slug)
     verdict = judge(folders.read(folder), world)
     written = write(folder, verdict)
     shown = (

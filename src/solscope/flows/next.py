@@ -37,7 +37,7 @@ class NextRequest:
     )
     format: Literal["table", "json"] = option("What to print.", default="table")
     dry_run: bool = option("Show only; leave HANDOFF.md as it is.", default=False)
-    root: str = option("The folder of all campaigns.", default="campaigns")
+    campaigns: str = option("The folder of all campaigns.", default="campaigns")
 
 
 def run(request: NextRequest, world: World) -> Outcome:
@@ -45,14 +45,14 @@ def run(request: NextRequest, world: World) -> Outcome:
     from solscope.render.campaign import frontier as page
 
     places = (
-        [folders.named(request.root, request.slug)]
+        [folders.named(request.campaigns, request.slug)]
         if request.slug
-        else list(folders.every(request.root))
+        else list(folders.every(request.campaigns))
     )
     if not places:
         raise UsageError(
             "there is no campaign here",
-            where=request.root,
+            where=request.campaigns,
             hint="solscope campaign init SLUG --config config.yaml",
         )
     campaigns = [_with_findings(folders.read(place), request.findings) for place in places]

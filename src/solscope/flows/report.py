@@ -33,14 +33,14 @@ class ReportRequest:
     slug: str = option("The campaign.", positional=True)
     format: Literal["text", "json"] = option("What to print.", default="text")
     ceilings: str | None = option("Lay this YAML file over the packaged ceilings.", default=None)
-    root: str = option("The folder of all campaigns.", default="campaigns")
+    campaigns: str = option("The folder of all campaigns.", default="campaigns")
 
 
 def run(request: ReportRequest, world: World) -> Outcome:
     """The verb. Raises UsageError, ReportError."""
     from solscope.render.campaign import content, html, pdf, scatter, status
 
-    folder = folders.named(request.root, request.slug)
+    folder = folders.named(request.campaigns, request.slug)
     campaign = folders.read(folder)
     levers = frontier.rank(campaign)
     verdict = gate.judge(campaign, world)

@@ -138,12 +138,8 @@ def _alike(ours: Cell, theirs: Cell, varies: Sequence[str]) -> Iterator[GateResu
 
 def _conditions(ours: Cell, theirs: Cell) -> Iterator[tuple[str, set[str], set[str]]]:
     """Each condition of profiling, with what it was in either cell."""
-    pairs = [
-        (_conditions_of(cell, index) for cell in (ours, theirs))
-        for index in range(len(_CONDITIONS))
-    ]
-    for name, (ours_had, theirs_had) in zip(_CONDITIONS, pairs, strict=True):
-        yield name, ours_had, theirs_had
+    for index, name in enumerate(_CONDITIONS):
+        yield name, _conditions_of(ours, index), _conditions_of(theirs, index)
 
 
 _CONDITIONS = ("ncu version", "clock control", "cache control", "replay mode", "GPU")
