@@ -103,7 +103,7 @@ def put(
 ) -> Outcome:
     """Publish with a given judgement; ``yes`` unless said otherwise."""
     request = publish.PublishRequest(
-        slug=slug, root=str(campaigns), lake=str(lake), **{"yes": True, **options}
+        slug=slug, campaigns=str(campaigns), lake=str(lake), **{"yes": True, **options}
     )
     return publish.publish(request, world(), judge=lambda _request, _world: judgement)
 

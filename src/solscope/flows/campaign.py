@@ -15,6 +15,7 @@ from solscope.evidence.campaign import folder as folders
 from solscope.evidence.campaign import text
 from solscope.evidence.campaign.bundle import NcuFiles, Page
 from solscope.evidence.campaign.cell import bare
+from solscope.flows import launch_file
 from solscope.flows.analyze import analyze
 from solscope.flows.read import counters
 from solscope.flows.request import option
@@ -100,11 +101,12 @@ def _add(folder: folders.CampaignFolder, request: CampaignRequest, world: World)
         return Outcome(value=skipped, text=imports.skipped(skipped.bundle, skipped.reason))
     files = bundles.find(place, sources)
     source = Path(request.context) if request.context else files.context
-    cell = _cell(cell_id, files, source, config, request, world)
+    cell, launches = _cell(cell_id, files, source, config, request, world)
     written: tuple[Path, ...] = ()
     if not request.dry_run:
         given = None if source is None else text.read_bytes(source, hint="check the path")
-        written = folders.write_cell(folder, cell, given)
+        beside = text.write_whole(folder.cell_file(cell.id, launch_file.NAME), launches)
+        written = (*folders.write_cell(folder, cell, given), beside)
     return Outcome(
         value=cell,
         text=imports.added(cell, folder.slug, is_dry=request.dry_run),
@@ -126,11 +128,12 @@ def _cell(
     config: CampaignConfig,
     request: CampaignRequest,
     world: World,
-) -> Cell:
+) -> tuple[Cell, bytes]:
+    """The cell, and its launches as a file of their own."""
     reports = tuple(_reports(files, request, world))
     wanted = request.hw_key or config.hw_key
     analysis = analyze(reports, chip=wanted, ceilings_path=request.ceilings)
-    return Cell(
+    cell = Cell(
         id=cell_id,
         analysis=bare(analysis),
         hw_key=wanted or _only_chip(analysis),
@@ -140,6 +143,7 @@ def _cell(
         run_id=files.folder.resolve().name,
         added_at=world.now().isoformat(timespec="seconds"),
     )
+    return cell, launch_file.encode(analysis)
 
 
 def _only_chip(analysis: Analysis) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import PurePath, PureWindowsPath
 from typing import Any
 
@@ -10,6 +11,7 @@ from solscope.analysis.work import totals as work
 from solscope.model.report import KernelLaunch
 from solscope.model.verdict import Analysis, KernelVerdict
 
+NAME = "launches.json"
 SCHEMA = "solscope.launches/1"
 
 
@@ -24,8 +26,19 @@ def encode(analysis: Analysis) -> bytes:
         ((row, launch) for row in analysis.kernels for launch in row.totals.members),
         key=lambda pair: (pair[0].totals.key.report, pair[1].index),
     )
-    launches = list(_launches(analysis, found))
-    return msgspec.json.encode({"schema": SCHEMA, "launches": launches}) + b"\n"
+    document = {
+        "schema": SCHEMA,
+        "captured_at": _captured_at(analysis),
+        "launches": list(_launches(analysis, found)),
+    }
+    return msgspec.json.encode(document) + b"\n"
+
+
+def _captured_at(analysis: Analysis) -> str | None:
+    """When the first of the reports was begun, UTC, as the reports say it."""
+    begun = [report.session.created_unix_s for report in analysis.reports]
+    known = [instant for instant in begun if instant is not None]
+    return datetime.fromtimestamp(min(known), UTC).isoformat() if known else None
 
 
 def _launches(

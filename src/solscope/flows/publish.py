@@ -40,7 +40,7 @@ class PublishRequest:
 
     slug: str = option("The campaign.", positional=True)
     lake: str = option("The lake: a folder or s3://bucket/prefix.", default="lake")
-    root: str = option("The folder of all campaigns.", default="campaigns", alias="--campaigns")
+    campaigns: str = option("The folder of all campaigns.", default="campaigns")
     strict: bool = option("Refuse what the gates refuse; the default.", default=False)
     no_strict: bool = option("Publish as DRAFT in spite of gaps.", default=False)
     yes: bool = option("Really write; a rehearsal without it.", default=False)
@@ -64,7 +64,7 @@ def publish(request: PublishRequest, world: World, *, judge: Judge) -> Outcome:
     lake = open_lake(request.lake, request.store)
     if request.strict and request.no_strict:
         raise UsageError("--strict and --no-strict exclude each other", hint="leave one out")
-    source = read(Path(request.root), request.slug)
+    source = read(Path(request.campaigns), request.slug)
     judgement = judge(request, world)
     made = rows.build(
         source,
@@ -113,7 +113,7 @@ def open_lake(location: str, store: tuple[str, ...]) -> Lake:
 
 def _gate_results(request: PublishRequest, world: World) -> Judgement:
     """What the gates say of the campaign now; an older ``verdict.json`` is not believed."""
-    campaign = folders.read(folders.named(request.root, request.slug))
+    campaign = folders.read(folders.named(request.campaigns, request.slug))
     verdict = gate.judge(campaign, world)
     gaps = tuple(
         Gap(gate=result.gate, reason=f"{result.where}: {result.reason}")
@@ -132,7 +132,7 @@ def read(campaigns: Path, slug: str) -> CampaignSource:
         raise UsageError(
             "there is no such campaign",
             where=str(folder),
-            hint="make one with `solscope campaign init`, or give --root",
+            hint="make one with `solscope campaign init`, or give --campaigns",
         )
     files: list[SourceFile] = []
     cells = tuple(_cells(folder, files))

@@ -100,6 +100,7 @@ class _Launches(msgspec.Struct, kw_only=True):
     """``launches.json``: every launch that the cell's kernels sum."""
 
     schema: Literal["solscope.launches/1"]
+    captured_at: str | None = None
     launches: list[_Launch]
 
 
@@ -169,7 +170,12 @@ def _convert(document: Mapping[str, Any], kind: type[_Wire], cell: str, file: st
 
 
 def _key(slug: str, cell: CellSource, wire: _Cell) -> dict[str, Any]:
-    captured = wire.captured_at or (wire.solscope.added_at if wire.solscope else None)
+    said = (
+        wire.captured_at,
+        _at(cell.launches, "captured_at"),
+        wire.solscope.added_at if wire.solscope else None,
+    )
+    captured = next((instant for instant in said if instant is not None), None)
     return {
         "hardware": wire.hw_key or UNKNOWN,
         "month": _month(captured),

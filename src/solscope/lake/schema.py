@@ -51,7 +51,11 @@ def _flag(name: str, meaning: str, *, required: bool = False) -> Column:
 
 
 _KEYS: Final = (
-    _text("hardware", "key of the ceilings (`h100_sm90`), or `unknown`; partition", required=True),
+    _text(
+        "hardware",
+        "chip, a key of the ceilings (`h100_sxm`), or `unknown`; partition",
+        required=True,
+    ),
     _text("month", "`YYYY-MM` of the capture, else of the import; partition", required=True),
     _text("publish_id", "digest of the publish's content", required=True),
     _text("campaign", "slug of the campaign, its experiment id", required=True),
