@@ -15,8 +15,8 @@ def merged(existing: str | None, title: str, ours: str) -> str:
     part = f"{BEGIN}\n\n{ours.strip()}\n\n{END}"
     if existing is None or not existing.strip():
         return f"# {title}\n\n{part}\n"
-    before, begin, rest = existing.partition(BEGIN)
-    _old, end, after = rest.partition(END)
-    if begin and end:
-        return f"{before}{part}{after}"
+    begin = existing.rfind(BEGIN)  # an earlier mark without its end is people's by now
+    end = existing.find(END, begin)
+    if 0 <= begin < end:
+        return f"{existing[:begin]}{part}{existing[end + len(END) :]}"
     return f"{existing.rstrip()}\n\n{part}\n"

@@ -56,7 +56,7 @@ def content(campaign: Campaign, verdict: CampaignVerdict, frontier: Frontier) ->
         "refuted": [{"title": clean(f.title), "why": clean(f.why or "")} for f in frontier.refuted],
         "contexts": contexts[:1],
         "more_contexts": contexts[1:],
-        "kernels": [_kernel(cell, row) for cell, row in rows[:MOST_ROWS]],
+        "kernels": [_brief(cell, row) for cell, row in rows[:MOST_ROWS]],
         "all_kernels": [_kernel(cell, row) for cell, row in rows],
         "more_kernels": max(len(rows) - MOST_ROWS, 0),
         "warps": [_warps(cell, row) for cell, row in rows[:MOST_ROWS]],
@@ -192,12 +192,19 @@ def _kernel(cell: Cell, row: Row) -> dict[str, str]:
     }
 
 
+def _brief(cell: Cell, row: Row) -> dict[str, str]:
+    """The same on two lines at most, for a table that is one page."""
+    shown = _kernel(cell, row)
+    short = {"name": 40, "shape": 44, "family": 20, "cell": 14}
+    return {**shown, **{key: numbers.shorten(shown[key], most) for key, most in short.items()}}
+
+
 def _warps(cell: Cell, row: Row) -> dict[str, str]:
     stalls = ", ".join(f"{s.reason} {s.text}" for s in row.stalls[:3])
     facts = dict(row.facts)
     return {
-        "cell": cell.id,
-        "name": row.name,
+        "cell": numbers.shorten(cell.id, 14),
+        "name": numbers.shorten(row.name, 48),
         "occupancy": row.occupancy.text,
         "limiter": row.limiter or ABSENT,
         "registers": facts.get("registers per thread", facts.get("registers", ABSENT)),
