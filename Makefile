@@ -12,7 +12,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,oracle,passes]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,oracle,passes,lake]'
 	@touch $@
 
 # The main job on a shipped sample: a table here, a page to share.

@@ -14,6 +14,7 @@ from typing import Any, get_args, get_type_hints
 from solscope.cli.commands import load
 from solscope.flows import catalog
 from solscope.reports import tables
+from tools import make_lake_page
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -147,6 +148,7 @@ PAGES = {
     "ceilings.md": ceilings,
     "kernel-families.md": families,
     "json.md": json_schema,
+    "lake.md": make_lake_page.page,
 }
 
 

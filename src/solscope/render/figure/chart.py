@@ -79,7 +79,7 @@ def _y(scene: Scene, field: str = "y") -> alt.Y:
 def _strips(scene: Scene) -> Iterable[alt.Chart]:
     strips = []
     if scene.has_unmeasured_strip:
-        strips.append((-STRIP, "intensity unmeasured"))
+        strips.append((-STRIP, scene.panel.strip))
     if scene.has_resident_strip:
         strips.append((WIDTH, "L2-resident: no DRAM intensity"))
     for left, text in strips:

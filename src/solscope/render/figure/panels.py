@@ -59,6 +59,7 @@ class Panel:
     has_integer_work: bool
     elsewhere: tuple[Row, ...] = ()  # rows that no chart shows
     is_last_of_more: bool = False  # whether charts were left out
+    strip: str = "intensity unmeasured"  # what stands along the strip of hollow markers
 
     @property
     def has_points(self) -> bool:

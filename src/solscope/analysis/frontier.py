@@ -1,0 +1,197 @@
+"""A campaign in, its levers out: what to change, the most it can win, what it costs.
+
+The most that a kernel can win is its share of the time times what it lacks to the speed of
+light. Levers are ranked by that over the relative cost of the change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from solscope.model.campaign import (
+    COSTS,
+    Campaign,
+    Cell,
+    FindingStatus,
+    Frontier,
+    Lever,
+    ValueFinding,
+)
+from solscope.model.verdict import KernelVerdict
+
+LEAST_WIN = 0.01
+"""Below 1 % of the time a kernel is no lever."""
+
+_OPEN = (FindingStatus.IN_PROGRESS, FindingStatus.NOT_DONE)
+
+
+def rank(campaign: Campaign) -> Frontier:
+    """Open levers, best first, joined with what people found.
+
+    A finding whose id is that of a lever takes its place: done and closed ones leave the list.
+    """
+    found = {finding.id: finding for finding in campaign.findings}
+    derived = [lever for lever in _levers(campaign) if lever.id not in found]
+    stated = [
+        _stated(finding, campaign) for finding in campaign.findings if finding.status in _OPEN
+    ]
+    known = {lever.id: lever for lever in _levers(campaign)}
+    joined = [_joined(lever, known.get(lever.id)) for lever in stated]
+    return Frontier(
+        open=tuple(sorted((*derived, *joined), key=_order)),
+        refuted=_of(campaign.findings, FindingStatus.CLOSED_NEGATIVE),
+        done=_of(campaign.findings, FindingStatus.DONE),
+    )
+
+
+def _of(findings: Iterable[ValueFinding], status: FindingStatus) -> tuple[ValueFinding, ...]:
+    return tuple(finding for finding in findings if finding.status is status)
+
+
+def _order(lever: Lever) -> tuple[bool, float, float, str]:
+    """Scored ones first, best first; then by their share of the time."""
+    return (lever.score is None, -(lever.score or 0.0), -(lever.share or 0.0), lever.id)
+
+
+def score(max_win: float | None, cost: str | None) -> float | None:
+    """What a lever may win per unit of cost.
+
+    >>> score(0.12, "library")
+    0.06
+    """
+    if max_win is None or cost is None:
+        return None
+    return max_win / COSTS[cost]
+
+
+def _stated(finding: ValueFinding, campaign: Campaign) -> Lever:
+    return Lever(
+        id=finding.id,
+        what=finding.next_lever,
+        max_win=finding.max_win,
+        basis="end-to-end time",
+        confidence="stated",
+        cost=finding.cost or "",
+        gate=finding.gate or "",
+        rests_on=finding.title,
+        status=finding.status,
+        score=score(finding.max_win, finding.cost),
+    )
+
+
+def _joined(stated: Lever, derived: Lever | None) -> Lever:
+    """What people said, with the numbers of the counters where they gave none."""
+    if derived is None:
+        return stated
+    cost = stated.cost or derived.cost
+    own = stated.max_win is not None
+    win = stated.max_win if own else derived.max_win
+    return replace(
+        derived,
+        what=stated.what,
+        max_win=win,
+        basis=stated.basis if own else derived.basis,
+        confidence=stated.confidence if own else derived.confidence,
+        cost=cost,
+        gate=stated.gate or derived.gate,
+        rests_on=f"{stated.rests_on}; {derived.rests_on}",
+        status=stated.status,
+        score=score(win, cost),
+    )
+
+
+def _levers(campaign: Campaign) -> Iterator[Lever]:
+    for cell in campaign.cells:
+        merged: dict[str, Lever] = {}
+        for row in cell.analysis.kernels:
+            lever = _lever(row, cell, campaign)
+            if lever is None:
+                continue
+            before = merged.get(lever.id)
+            merged[lever.id] = lever if before is None else _sum(before, lever)
+        for lever in merged.values():
+            if lever.max_win is None or lever.max_win >= LEAST_WIN:
+                yield lever
+
+
+def _sum(a: Lever, b: Lever) -> Lever:
+    """Launches of other shapes of the same kernel win together."""
+    known = [w for w in (a.max_win, b.max_win) if w is not None]
+    win = sum(known) if len(known) == 2 else None
+    share = (a.share or 0.0) + (b.share or 0.0)
+    return replace(a, max_win=win, share=share, score=score(win, a.cost))
+
+
+def _lever(row: KernelVerdict, cell: Cell, campaign: Campaign) -> Lever | None:
+    share = row.time_share
+    if share is None or share < LEAST_WIN:
+        return None
+    end_to_end = campaign.config.end_to_end_share
+    best = row.point.profiled_binding
+    what, cost, target = _change(row)
+    win = None
+    if best is not None:
+        win = share * (end_to_end or 1.0) * max(1.0 - best.value, 0.0)
+    basis = "end-to-end time" if end_to_end is not None else "the profiled kernel time"
+    name = row.totals.name
+    grounds = row.verdict.grounds[0] if row.verdict.grounds else row.verdict.bound
+    return Lever(
+        id=re.sub(r"[^A-Za-z0-9._:-]+", "-", f"{cell.id}:{name}:{row.verdict.bound}"),
+        what=f"{name}: {what}",
+        max_win=win,
+        basis=basis,
+        confidence="counted" if best is not None else "percentages",
+        cost=cost,
+        gate=target,
+        rests_on=f"{share:.1%} of {cell.id}'s kernel time; {grounds}",
+        score=score(win, cost),
+        share=share * (end_to_end or 1.0),
+        cell=cell.id,
+        kernel=row.totals.key.name_full,
+    )
+
+
+def _change(row: KernelVerdict) -> tuple[str, str, str]:
+    """(what to change, its cost class, the measurement that proves or refutes it)."""
+    bound, totals = row.verdict.bound, row.totals
+    best = row.point.profiled_binding
+    again = "capture it again in the same context"
+    above = again if best is None else f"{again}: above {best.value:.1%} of {best.ceiling}"
+    if best is None or bound == "unmeasured":
+        return (
+            "count its FLOP and DRAM bytes; its speed of light is not known",
+            "setting",
+            "a capture with `solscope plan --level roofline`",
+        )
+    if bound == "peers":
+        return (
+            "overlap it with compute, or fuse the collective into its neighbour",
+            "library",
+            "the timeline: less exposed communication in a decode step",
+        )
+    if bound == "too-small":
+        return (
+            "give it more work a launch: larger batch, or fuse it with its neighbours",
+            "setting",
+            above,
+        )
+    if bound == "latency":
+        stall = f" ({totals.stalls[0].reason} first)" if totals.stalls else ""
+        return (f"hide latency{stall}: more independent work in flight", "kernel", above)
+    if bound == "dram" and row.verdict.is_at_roof:
+        return (
+            "move fewer bytes: fuse it with its neighbour, or store a smaller type",
+            "fusion",
+            f"{again}: fewer DRAM bytes for the same work",
+        )
+    if bound.startswith("tensor"):
+        if totals.tensor_engagement == "legacy-mma" and (
+            totals.device.compute_capability or (0, 0)
+        ) >= (9, 0):
+            return ("use a library on this chip's warpgroup tensor path", "library", above)
+        return ("another tile shape or schedule of its library", "library", above)
+    if bound in ("fp32", "fp64", "fp16"):
+        return ("move the work to tensor cores, or do less of it", "kernel", above)
+    return ("keep more bytes in flight: wider loads, deeper pipelining", "kernel", above)

@@ -1,0 +1,194 @@
+"""Gates on what was measured: cells, contexts, trials, captures, rigor, claims, baselines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from solscope.analysis.gates.results import (
+    DECIDING_SHARE,
+    draft,
+    matching,
+    passed,
+    refuted,
+    time_share,
+)
+from solscope.model.campaign import Campaign, Cell, Claim, GateResult
+from solscope.model.verdict import KernelVerdict
+
+LEAST_TRIALS = 3
+
+
+def cells(campaign: Campaign) -> Iterator[GateResult]:
+    for cell in campaign.cells:
+        count = len(cell.analysis.kernels)
+        if count == 0:
+            yield draft("cells", "no kernel in this cell", cell.id, "import a bundle with results")
+        elif "ncu" not in cell.captured_sources:
+            yield draft("cells", "ncu is no source of this cell", cell.id, "capture with ncu")
+        else:
+            yield passed("cells", f"{count} kernels", cell.id)
+
+
+def context(campaign: Campaign) -> Iterator[GateResult]:
+    for cell in campaign.cells:
+        missing, refused = cell.context.missing(), cell.context.refused
+        if missing or refused:
+            parts = (
+                [f"{len(missing)} fields missing: {', '.join(cell.context.gaps())}"]
+                if missing
+                else []
+            )
+            parts += [f"{name}: {why}" for name, why in refused.items()]
+            yield draft(
+                "context",
+                "; ".join(parts),
+                cell.id,
+                f"state them in cells/{cell.id}/context.yaml",
+            )
+        else:
+            yield passed("context", f"complete: {cell.context.shape()}", cell.id)
+
+
+def ceiling(campaign: Campaign) -> Iterator[GateResult]:
+    """The ceilings that the context names are those that the percentages were taken of."""
+    for cell in campaign.cells:
+        used = {row.chip.key for row in cell.analysis.kernels if row.chip is not None}
+        stated = (cell.context.grounding.ceiling_key or "").partition(".")[0]
+        if not used:
+            yield draft(
+                "ceiling",
+                "the device is in no ceilings table: nothing stands against a data sheet",
+                cell.id,
+                "name its chip with --hw-key, or add it with --ceilings",
+            )
+        elif not stated:
+            yield draft("ceiling", "no ceiling key stated", cell.id, "state grounding.ceiling_key")
+        elif used != {stated}:
+            yield refuted(
+                "ceiling",
+                f"the context names {stated}, the percentages are of {', '.join(sorted(used))}",
+                cell.id,
+                "correct grounding.ceiling_key, or import again with --hw-key",
+            )
+        else:
+            yield passed("ceiling", f"percentages are of {stated}", cell.id)
+
+
+def trials(campaign: Campaign) -> Iterator[GateResult]:
+    promote = f"repeat the run to n >= {LEAST_TRIALS} and state mean and standard deviation"
+    for cell in campaign.cells:
+        trials = cell.context.grounding.trials
+        if trials is None:
+            yield draft("trials", "no trials stated", cell.id, promote)
+        elif trials.n < LEAST_TRIALS:
+            yield draft("trials", f"n = {trials.n}, below {LEAST_TRIALS}", cell.id, promote)
+        elif not (math.isfinite(trials.mean) and math.isfinite(trials.std) and trials.std > 0):
+            yield draft(
+                "trials",
+                f"{trials.mean:g} ± {trials.std:g} {trials.unit} is no spread that was measured",
+                cell.id,
+                promote,
+            )
+        else:
+            yield passed(
+                "trials",
+                f"{trials.quantity} {trials.mean:g} ± {trials.std:g} {trials.unit}, n = {trials.n}",
+                cell.id,
+            )
+
+
+def capture(campaign: Campaign) -> Iterator[GateResult]:
+    for cell in campaign.cells:
+        problems = cell.capture.problems
+        if problems:
+            yield refuted("capture", "; ".join(problems), cell.id, "capture again, whole")
+        elif not cell.analysis.reports:
+            yield draft("capture", "no report is named", cell.id, "import the bundle again")
+        else:
+            seal = "sealed, digests agree" if cell.capture.is_sealed else "whole, not sealed"
+            yield passed("capture", f"{len(cell.analysis.reports)} reports, {seal}", cell.id)
+
+
+def rigor(campaign: Campaign) -> Iterator[GateResult]:
+    """L4 says that FLOP and bytes were counted; L3 that ncu's percentages were."""
+    for cell in campaign.cells:
+        stated = cell.context.grounding.sol_rigor
+        counted = time_share(cell.analysis.kernels, lambda k: k.totals.intensity_pair is not None)
+        if stated is None:
+            yield draft("rigor", "no sol_rigor stated", cell.id, "state grounding.sol_rigor")
+        elif stated == "L4" and counted < DECIDING_SHARE:
+            yield refuted(
+                "rigor",
+                f"L4 is stated and FLOP and DRAM bytes were counted for {counted:.0%} of the "
+                "kernel time: percentages alone carry L3",
+                cell.id,
+                "capture with `solscope plan --level roofline`, or state L3",
+            )
+        else:
+            yield passed("rigor", f"{stated}; counted for {counted:.0%} of the time", cell.id)
+
+
+def claims(campaign: Campaign) -> Iterator[GateResult]:
+    if not campaign.config.claims:
+        if campaign.cells:
+            yield passed("claims", "no claim of a roof is made", campaign.slug)
+        return
+    for claim in campaign.config.claims:
+        yield from _claim(campaign, claim)
+
+
+def _claim(campaign: Campaign, claim: Claim) -> Iterator[GateResult]:
+    what = f"at-roof of {claim.kernel or 'every kernel'}"
+    rows = [
+        (cell, row)
+        for cell in campaign.cells
+        if claim.cell in (None, cell.id)
+        for row in matching(cell.analysis.kernels, claim.kernel)
+    ]
+    if not rows:
+        yield draft(
+            "claims", f"{what}: no kernel matches", "claims", "correct claims.kernel or claims.cell"
+        )
+    for cell, row in rows:
+        yield _at_roof(cell, row)
+
+
+def _at_roof(cell: Cell, row: KernelVerdict) -> GateResult:
+    where = f"{cell.id}: {row.totals.name}"
+    best = row.point.profiled_binding
+    busy = row.totals.sm_busy_pct
+    beside = "" if busy is None else f" (SM busy {busy:.1f} % says nothing about FLOP/s)"
+    if row.verdict.is_at_roof:
+        stands = "" if best is None else f"{best.resource} {best.value:.1%} of {best.ceiling}"
+        return passed("claims", f"at the roof: {stands}", where)
+    if row.verdict.is_at_roof is None or best is None:
+        return draft(
+            "claims",
+            f"claimed at the roof, and no work was counted that could show it{beside}",
+            where,
+            "count FLOP and DRAM bytes: `solscope plan --level roofline`",
+        )
+    return refuted(
+        "claims",
+        f"claimed at the roof, and it stands at {best.value:.1%} of {best.ceiling}{beside}",
+        where,
+        "withdraw the claim: there is room",
+    )
+
+
+def baseline(campaign: Campaign) -> Iterator[GateResult]:
+    promote = "measure against what production runs and state grounding.baseline_is_production"
+    for cell in campaign.cells:
+        grounding = cell.context.grounding
+        if not grounding.baseline:
+            yield draft("baseline", "no baseline named", cell.id, promote)
+        elif not grounding.baseline_is_production:
+            yield draft(
+                "baseline",
+                f"{grounding.baseline} is not said to be what production runs",
+                cell.id,
+                promote,
+            )
+        else:
+            yield passed("baseline", f"{grounding.baseline}, as in production", cell.id)

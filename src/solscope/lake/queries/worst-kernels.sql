@@ -1,0 +1,14 @@
+-- Kernels that lose the most time below their roof: time x (1 - speed of light), per hardware.
+SELECT
+    hardware,
+    name,
+    count(*) AS cells,
+    sum(kernel_time_ns) AS time_ns,
+    sum(kernel_time_ns * speed_of_light_profiled) / sum(kernel_time_ns)
+        FILTER (WHERE speed_of_light_profiled IS NOT NULL) AS speed_of_light,
+    sum(kernel_time_ns * (1 - speed_of_light_profiled)) AS lost_ns,
+    count(*) FILTER (WHERE speed_of_light_profiled IS NULL) AS cells_unmeasured
+FROM kernels
+GROUP BY hardware, name
+ORDER BY lost_ns DESC NULLS LAST, time_ns DESC NULLS LAST, hardware, name
+LIMIT 50

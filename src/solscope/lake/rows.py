@@ -1,0 +1,338 @@
+"""A campaign's files, as plain data, to the rows of the lake."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from solscope.errors import UsageError
+from solscope.lake import schema
+from solscope.model.lake import CampaignSource, CellSource, Judgement, LakeRows, Row
+
+UNKNOWN = "unknown"
+Number = int | float
+SECTIONS = (
+    "identity_",
+    "parallelism_",
+    "serving_",
+    "workload_",
+    "regime_",
+    "stack_",
+    "grounding_",
+)
+
+
+class _Kernel(msgspec.Struct, kw_only=True):
+    """One entry of ``kernels`` in ``ncu_kernels.json``, version 1 and what solscope adds."""
+
+    name: str
+    name_full: str | None = None
+    category: str | None = None
+    launches: int | None = None
+    kernel_time_ns: Number | None = None
+    dram_bytes_total: Number | None = None
+    sm_flops_total: Number | None = None
+    tensor_flops_total: Number | None = None
+    arithmetic_intensity_flops_per_byte: Number | None = None
+    achieved_dram_pct_peak: Number | None = None
+    achieved_sm_pct_peak: Number | None = None
+    achieved_occupancy_pct: Number | None = None
+    block_limit_factor: str | None = None
+    achieved_tflops: Number | None = None
+    time_share: Number | None = None
+    bound: str | None = None
+    is_at_roof: bool | None = None
+    tensor_engagement: str | None = None
+    speed_of_light_profiled: Number | None = None
+    speed_of_light_profiled_ceiling: str | None = None
+    speed_of_light_datasheet: Number | None = None
+    speed_of_light_datasheet_ceiling_key: str | None = None
+    registers_per_thread: int | None = None
+    smem_per_block_bytes: Number | None = None
+    block_limit_factors: list[str] | None = None
+    absent_because: dict[str, str] | None = None
+
+
+class _Launch(msgspec.Struct, kw_only=True):
+    """One entry of ``launches`` in ``launches.json``."""
+
+    name: str
+    name_full: str | None = None
+    category: str | None = None
+    report: str | None = None
+    device: int | None = None
+    stream: int | None = None
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    duration_ns: Number | None = None
+    dram_bytes: Number | None = None
+    flop_count: Number | None = None
+    tensor_flop_count: Number | None = None
+    achieved_dram_pct_peak: Number | None = None
+    achieved_sm_pct_peak: Number | None = None
+    achieved_occupancy_pct: Number | None = None
+    registers_per_thread: int | None = None
+    smem_per_block_bytes: Number | None = None
+    block_limit_factor: str | None = None
+
+
+class _Ours(msgspec.Struct, kw_only=True):
+    """What solscope adds to ``ncu_kernels.json``, as far as a row needs it."""
+
+    added_at: str | None = None
+
+
+class _Cell(msgspec.Struct, kw_only=True):
+    """``ncu_kernels.json``. ``hw_key`` is a key of the ceilings."""
+
+    schema_version: Literal[1]
+    kernels: list[_Kernel]
+    hw_key: str | None = None
+    captured_at: str | None = None
+    solscope: _Ours | None = None
+
+
+class _Launches(msgspec.Struct, kw_only=True):
+    """``launches.json``: every launch that the cell's kernels sum."""
+
+    schema: Literal["solscope.launches/1"]
+    captured_at: str | None = None
+    launches: list[_Launch]
+
+
+_Wire = TypeVar("_Wire", _Cell, _Launches)
+# A column `section_field` holds the field `section.field` of context.yaml.
+_CONTEXT_KINDS = {
+    column.name: column.kind for column in schema.CONTEXTS if column.name.startswith(SECTIONS)
+}
+_CONTEXT_PATHS = {
+    name: (
+        ("grounding", "trials", name.removeprefix("grounding_trials_"))
+        if name.startswith("grounding_trials_")
+        else tuple(name.split("_", 1))
+    )
+    for name in _CONTEXT_KINDS
+}
+_KERNEL_KEYS = frozenset(_Kernel.__struct_fields__)
+_LAUNCH_KEYS = frozenset(_Launch.__struct_fields__)
+
+
+def build(
+    source: CampaignSource,
+    judgement: Judgement,
+    *,
+    strict: bool,
+    tool_version: str,
+    published_at: datetime,
+) -> LakeRows:
+    """All rows of one publish.
+
+    ``published_at`` and ``tool_version`` are no part of the digest, so that the same campaign
+    published again is known as the same. Raises UsageError for a file that has not the shape of
+    the contract, naming the JSON path.
+    """
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in schema.TABLES}
+    keys = []
+    for cell in source.cells:
+        wire = _convert(cell.document, _Cell, cell.cell, "ncu_kernels.json")
+        key = _key(source.slug, cell, wire)
+        keys.append(key)
+        tables["kernels"] += _kernels(key, cell, wire)
+        tables["kernel_launches"] += _launches(key, cell)
+        tables["contexts"] += _contexts(key, cell)
+        tables["receipts"] += _receipts(key, cell, source)
+    tables[schema.COMMITS] = [_campaign(source, keys, judgement, strict, tables)]
+    publish_id = _digest(tables)
+    for rows in tables.values():
+        for row in rows:
+            row["publish_id"] = publish_id
+    tables[schema.COMMITS][0].update(tool_version=tool_version, published_at=published_at)
+    return LakeRows(
+        campaign=source.slug,
+        publish_id=publish_id,
+        tables={name: tuple(rows) for name, rows in tables.items()},
+    )
+
+
+def _convert(document: Mapping[str, Any], kind: type[_Wire], cell: str, file: str) -> _Wire:
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            str(error),
+            where=f"cells/{cell}/{file}",
+            hint="make it anew with `solscope campaign add`",
+        ) from error
+
+
+def _key(slug: str, cell: CellSource, wire: _Cell) -> dict[str, Any]:
+    said = (
+        wire.captured_at,
+        _at(cell.launches, "captured_at"),
+        wire.solscope.added_at if wire.solscope else None,
+    )
+    captured = next((instant for instant in said if instant is not None), None)
+    return {
+        "hardware": wire.hw_key or UNKNOWN,
+        "month": _month(captured),
+        "campaign": slug,
+        "cell": cell.cell,
+    }
+
+
+def _month(captured: object) -> str:
+    try:
+        return f"{datetime.fromisoformat(str(captured)):%Y-%m}"
+    except ValueError:
+        return UNKNOWN
+
+
+def _kernels(key: Row, cell: CellSource, wire: _Cell) -> Iterator[dict[str, Any]]:
+    for kernel, raw in zip(wire.kernels, cell.document["kernels"], strict=True):
+        row = {**key, **msgspec.structs.asdict(kernel), "more_json": _more(raw, _KERNEL_KEYS)}
+        row["block_limit_factors_json"] = _text(row.pop("block_limit_factors"))
+        row["absent_because_json"] = _text(row.pop("absent_because"))
+        yield row
+
+
+def _launches(key: Row, cell: CellSource) -> Iterator[dict[str, Any]]:
+    if cell.launches is None:
+        return
+    wire = _convert(cell.launches, _Launches, cell.cell, "launches.json")
+    pairs = zip(wire.launches, cell.launches["launches"], strict=True)
+    for index, (launch, raw) in enumerate(pairs):
+        row = {**key, **msgspec.structs.asdict(launch), "launch_index": index}
+        row["grid"], row["block"] = _extent(launch.grid), _extent(launch.block)
+        row["more_json"] = _more(raw, _LAUNCH_KEYS)
+        yield row
+
+
+def _extent(extent: tuple[int, int, int] | None) -> str | None:
+    return None if extent is None else "x".join(map(str, extent))
+
+
+def _more(raw: Mapping[str, Any], known: frozenset[str]) -> str | None:
+    more = {name: value for name, value in raw.items() if name not in known}
+    return _json(more) if more else None
+
+
+def _contexts(key: Row, cell: CellSource) -> Iterator[dict[str, Any]]:
+    context = cell.context
+    if context is None:
+        return
+    stated = {column: _at(context, *path) for column, path in _CONTEXT_PATHS.items()}
+    yield {
+        **key,
+        **{column: _TAKE[_CONTEXT_KINDS[column]](value) for column, value in stated.items()},
+        "context_json": _json(context),
+    }
+
+
+def _receipts(key: Row, cell: CellSource, source: CampaignSource) -> Iterator[dict[str, Any]]:
+    index = 0
+    for index, receipt in enumerate(cell.receipts, 1):
+        yield {
+            **key,
+            "receipt_index": index - 1,
+            "step": str(receipt.get("step", UNKNOWN)),
+            "began_at": _text(receipt.get("began_at")),
+            "ended_at": _text(receipt.get("ended_at")),
+            "exit_status": _integer(receipt.get("exit_status")),
+            "receipt_json": _json(receipt),
+        }
+    own = (file for file in source.files if file.path.startswith(f"cells/{cell.cell}/"))
+    for position, file in enumerate(own, index):
+        yield {
+            **key,
+            "receipt_index": position,
+            "step": "file",
+            "artifact": file.path,
+            "sha256": file.sha256,
+            "size_bytes": file.size_bytes,
+        }
+
+
+def _campaign(
+    source: CampaignSource,
+    keys: list[dict[str, Any]],
+    judgement: Judgement,
+    strict: bool,
+    tables: Mapping[str, list[dict[str, Any]]],
+) -> dict[str, Any]:
+    gaps = [{"gate": gap.gate, "reason": gap.reason} for gap in judgement.gaps]
+    verdict = None if source.verdict is None else dict(source.verdict)
+    if verdict is not None:
+        # When the gates last ran is no content: running them again makes no new publish.
+        verdict.pop("taken_at", None)
+    return {
+        "hardware": "+".join(sorted({key["hardware"] for key in keys})) or UNKNOWN,
+        "month": max((key["month"] for key in keys if key["month"] != UNKNOWN), default=UNKNOWN),
+        "campaign": source.slug,
+        "name": _text(source.config.get("name")),
+        "description": _text(source.config.get("description")),
+        "tier": "DRAFT" if gaps else judgement.tier,
+        "strict": strict,
+        "gap_count": len(gaps),
+        "gaps_json": _json(gaps),
+        "sol_rigor": _text(_at(source.verdict, "sol_rigor")),
+        "next_lever": _text(_at(source.config, "next_lever", "what")),
+        "cell_count": len(source.cells),
+        "kernel_count": len(tables["kernels"]),
+        "kernel_launch_count": len(tables["kernel_launches"]),
+        "config_json": _json(source.config),
+        "verdict_json": None if verdict is None else _json(verdict),
+        "schema_version": schema.VERSION,
+    }
+
+
+def _digest(tables: Mapping[str, list[dict[str, Any]]]) -> str:
+    # 32 hex digits are 128 bits: no two publishes of a lake will ever share them by chance.
+    digest = hashlib.sha256()
+    for name in sorted(tables):
+        digest.update(msgspec.json.encode([name, tables[name]], order="deterministic"))
+    return digest.hexdigest()[:32]
+
+
+def _json(value: object) -> str:
+    # YAML knows dates, which JSON does not; they become text.
+    return msgspec.json.encode(value, order="deterministic").decode()
+
+
+def _at(document: Mapping[str, Any] | None, *path: str) -> Any:
+    value: Any = document
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return _json(value)
+
+
+def _integer(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _number(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number else None
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+# What a person wrote may be of another kind than the column: it is then absent from it, and
+# stands in context_json as it was written.
+_TAKE: Mapping[str, Callable[[Any], Any]] = {
+    "text": _text,
+    "integer": _integer,
+    "number": _number,
+    "flag": _flag,
+}

@@ -1,0 +1,74 @@
+"""The rooflines of a cell; kernels with percentages alone stand at a height that is said."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from solscope.model.campaign import Cell
+from solscope.model.roofline import Ceiling
+from solscope.model.verdict import Analysis, KernelVerdict
+from solscope.render import figure
+from solscope.render.figure.panels import Panel, panels
+from solscope.render.view import page as view
+
+PLACEHOLDER = "x is a placeholder: intensity unmeasured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scatter:
+    """Charts of one cell. ``placed_by_percent`` says which heights are no rates; or is empty."""
+
+    cell: str
+    panels: tuple[Panel, ...]
+    placed_by_percent: str
+
+    def definitions(self) -> tuple[dict[str, Any], ...]:
+        """One Vega-Lite definition a chart."""
+        return tuple(figure.of_panels([panel]) for panel in self.panels)
+
+
+def of_cell(cell: Cell, category_ceilings: Mapping[str, str]) -> Scatter:
+    """The charts of a cell. ``category_ceilings`` names a chip's ceiling by kernel category."""
+    rows: list[KernelVerdict] = []
+    heights: dict[int, str] = {}
+    for rank, row in enumerate(cell.analysis.kernels, start=1):
+        ceiling = _ceiling(row, category_ceilings)
+        if ceiling is None or row.totals.sm_busy_pct is None:
+            rows.append(row)
+            continue
+        heights[rank] = f"#{rank} {row.totals.sm_busy_pct:.1f} % of {ceiling.key}"
+        rate = row.totals.sm_busy_pct / 100 * ceiling.peak
+        rows.append(dataclasses.replace(row, point=dataclasses.replace(row.point, flop_per_s=rate)))
+    shown = dataclasses.replace(cell.analysis, kernels=tuple(rows))
+    drawn = tuple(_said(panel, heights) for panel in _panels(shown))
+    return Scatter(cell=cell.id, panels=drawn, placed_by_percent=_caption(heights))
+
+
+def _panels(shown: Analysis) -> tuple[Panel, ...]:
+    return figure.limited(panels(shown, view.page(shown)))
+
+
+def _ceiling(row: KernelVerdict, category_ceilings: Mapping[str, str]) -> Ceiling | None:
+    """The compute ceiling of the kernel's category, where its own FLOP were not counted."""
+    if row.point.flop_per_s is not None or row.chip is None:
+        return None
+    ceiling = row.chip.ceilings.get(category_ceilings.get(row.identity.category, ""))
+    if ceiling is None or not ceiling.units.endswith(("FLOP/s", "OP/s")):
+        return None
+    return ceiling
+
+
+def _said(panel: Panel, heights: Mapping[int, str]) -> Panel:
+    if not any(row.rank in heights for row, _ in panel.members):
+        return panel
+    line = "No FLOP counted for hollow markers: SM busy % of the family's ceiling, not a rate"
+    return dataclasses.replace(panel, subtitle=(*panel.subtitle, line), strip=PLACEHOLDER)
+
+
+def _caption(heights: Mapping[int, str]) -> str:
+    if not heights:
+        return ""
+    return f"Heights that are SM busy percentages, not rates: {', '.join(heights.values())}."

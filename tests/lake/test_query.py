@@ -1,0 +1,196 @@
+"""SQL in, rows out; nothing but the lake in reach, and only committed rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from solscope.errors import LakeError, UsageError
+from solscope.flows import query as flow
+from solscope.lake import query
+from solscope.model.lake import Answer
+from solscope.render import rows as page
+from tests.lake import campaigns as made
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two hardware, two months, one kernel slow in one launch of twenty."""
+    root = tmp_path_factory.mktemp("queries")
+    folder = root / "pair"
+    folder.mkdir()
+    (folder / "config.yaml").write_text("name: Pair\n")
+    for name, hardware, month, slow in (
+        ("new", "h100_sm90", "2026-10", 9_000),
+        ("old", "a100_sm80", "2026-09", 2_000),
+    ):
+        launches = [made.launch("gemm", duration_ns=1_000, dram_bytes=2_000) for _ in range(19)]
+        launches.append(made.launch("gemm", duration_ns=slow))
+        sums = [
+            made.kernel("gemm", kernel_time_ns=19_000 + slow, speed_of_light_profiled=0.75),
+            made.kernel("copy", kernel_time_ns=500),
+        ]
+        made.cell(folder, name, sums, launches, hardware=hardware, captured_at=f"{month}-02")
+    made.put(root, "pair", root / "lake", judgement=made.OPEN, no_strict=True)
+    return str(root / "lake")
+
+
+def ask(lake: str, sql: str) -> Answer:
+    return query.ask(made.lake_at(lake), sql)
+
+
+def by_name(lake: str, name: str) -> list[dict[str, object]]:
+    answer = ask(lake, query.find(name).sql)
+    return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+
+
+def test_five_queries_are_shipped_and_each_says_what_it_answers() -> None:
+    assert [shipped.name for shipped in query.named()] == [
+        "across-hardware",
+        "kernel-history",
+        "launch-spread",
+        "open-gaps",
+        "worst-kernels",
+    ]
+    assert all(shipped.summary.endswith(".") for shipped in query.named())
+
+
+def test_worst_kernels_ranks_by_time_below_the_roof(lake: str) -> None:
+    rows = by_name(lake, "worst-kernels")
+    assert [(r["hardware"], r["name"], r["lost_ns"], r["cells_unmeasured"]) for r in rows] == [
+        ("h100_sm90", "gemm", 7_000.0, 0),  # 28 us, a quarter of it below the roof
+        ("a100_sm80", "gemm", 5_250.0, 0),
+        ("a100_sm80", "copy", None, 1),
+        ("h100_sm90", "copy", None, 1),
+    ]
+
+
+def test_the_speed_of_light_of_a_mean_leaves_out_time_without_one(tmp_path: Path) -> None:
+    folder = made.campaign(tmp_path, "c")
+    for cell, measured in (("c1", 0.5), ("c2", None)):
+        kernel = made.kernel("k", kernel_time_ns=1_000, speed_of_light_profiled=measured)
+        made.cell(folder, cell, [kernel])
+    made.put(tmp_path, "c", tmp_path / "lake")
+    (row,) = by_name(str(tmp_path / "lake"), "worst-kernels")
+    assert (row["time_ns"], row["speed_of_light"], row["lost_ns"]) == (2_000.0, 0.5, 500.0)
+
+
+def test_launch_spread_finds_the_kernel_whose_launches_differ(lake: str) -> None:
+    first, second = by_name(lake, "launch-spread")
+    # 19 launches of 1 us and one of 9: the 99th percentile lies 0.81 of the way to the last.
+    assert first["hardware"] == "h100_sm90"
+    assert (first["median_ns"], first["p99_ns"]) == (1_000.0, pytest.approx(7_480.0))
+    assert second["p99_over_median"] == pytest.approx(1.81)
+
+
+def test_kernel_history_counts_launches_by_month(lake: str) -> None:
+    rows = by_name(lake, "kernel-history")
+    assert [(r["month"], r["launches"], r["mean_ns"]) for r in rows] == [
+        ("2026-09", 20, 1_050.0),
+        ("2026-10", 20, 1_400.0),
+    ]
+
+
+def test_across_hardware_takes_rates_over_measured_launches_only(lake: str) -> None:
+    old, new = by_name(lake, "across-hardware")
+    assert (old["hardware"], new["hardware"]) == ("a100_sm80", "h100_sm90")
+    # 2000 byte in 1000 ns are 2 GB/s, however long the launch without bytes took.
+    assert (old["dram_gb_per_s"], new["dram_gb_per_s"]) == (2.0, 2.0)
+    assert old["tflop_per_s"] is None
+
+
+def test_open_gaps_lists_the_draft_with_its_reason(lake: str) -> None:
+    (row,) = by_name(lake, "open-gaps")
+    assert (row["campaign"], row["gap_count"], row["strict"]) == ("pair", 1, False)
+    assert row["gates"] == "trials"
+    assert row["time_ns"] == 28_000 + 21_000 + 2 * 500
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY kernels TO 'out.csv'",
+        "SELECT * FROM read_csv('/etc/hostname')",
+        "SELECT * FROM '/etc/hostname'",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "DROP VIEW kernels",
+        "ATTACH 'x.duckdb'",
+        "SELECT 1; SELECT 2",
+        "",
+        "SELECT nothing FROM kernels",
+        "SELECT * FROM kernel",
+        "SELEC 1",
+        "SELECT CAST('x' AS INTEGER)",
+    ],
+)
+def test_a_query_that_is_no_reading_select_is_refused(
+    lake: str, sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as raised:
+        ask(lake, sql)
+    assert raised.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_python_variable_is_a_table(lake: str) -> None:
+    import pyarrow as pa
+
+    secret = pa.table({"a": [1]})
+    assert secret.num_rows == 1
+    with pytest.raises(UsageError, match="secret"):
+        ask(lake, "SELECT * FROM secret")
+
+
+def test_a_folder_without_a_lake_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match="no lake here") as raised:
+        ask(str(tmp_path), "SELECT 1")
+    assert "solscope publish" in str(raised.value.hint)
+
+
+def test_the_three_formats_hold_the_same_rows(lake: str) -> None:
+    sql = "SELECT name, kernel_time_ns AS ns, bound FROM kernels WHERE hardware = 'a100_sm80'"
+    sql += " ORDER BY name"
+    answer = ask(lake, sql)
+    assert page.as_table(answer, limit=10).splitlines() == [
+        "name     ns  bound",
+        "----  -----  -----",
+        "copy    500  -",
+        "gemm  21000  -",
+        "2 rows",
+    ]
+    assert json.loads(page.as_json(answer)) == [
+        {"name": "copy", "ns": 500.0, "bound": None},
+        {"name": "gemm", "ns": 21000.0, "bound": None},
+    ]
+    read = list(csv.reader(io.StringIO(page.as_csv(answer))))
+    assert read == [["name", "ns", "bound"], ["copy", "500.0", ""], ["gemm", "21000.0", ""]]
+
+
+def test_a_long_answer_says_how_much_is_not_shown(lake: str) -> None:
+    shown = page.as_table(ask(lake, "SELECT range FROM range(7)"), limit=3)
+    assert shown.splitlines()[-1] == "7 rows, 4 not shown: raise --limit, or use csv"
+
+
+def test_numbers_that_are_none_become_null_in_json(lake: str) -> None:
+    answer = ask(lake, "SELECT 'nan'::DOUBLE AS a, sum(range) AS b FROM range(4)")
+    assert json.loads(page.as_json(answer)) == [{"a": None, "b": 6}]
+
+
+def test_the_flow_lists_runs_and_shows(lake: str) -> None:
+    def run(**options: object) -> str:
+        return flow.run(flow.QueryRequest(lake=lake, **options), made.world()).text
+
+    assert "worst-kernels" in run()
+    assert run(named="worst-kernels", show_sql=True).startswith("-- Kernels that lose")
+    assert "gemm" in run(named="worst-kernels")
+    assert run(sql="SELECT 1 AS x", format="csv") == "x\n1"
+    with pytest.raises(UsageError, match="no query called 'worst'"):
+        run(named="worst")
+    with pytest.raises(UsageError, match="exclude each other"):
+        run(sql="SELECT 1", named="worst-kernels")

@@ -1,0 +1,139 @@
+"""Levers: the most they can win is share times what is lacking to the speed of light."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from tests.analyses import a_kernel
+from tests.campaigns import a_busy_kernel, a_campaign, a_cell, a_fma_kernel, a_tensor_kernel
+
+from solscope.analysis import frontier
+from solscope.model.campaign import COSTS, FindingStatus, ValueFinding
+
+
+def a_finding(**changes: Any) -> ValueFinding:
+    values: dict[str, Any] = {
+        "id": "graphs",
+        "title": "CUDA graphs are off",
+        "status": FindingStatus.NOT_DONE,
+        "next_lever": "turn CUDA graphs on",
+        "max_win": 0.2,
+        "cost": "setting",
+        "gate": "TPOT, n = 5",
+    }
+    values.update(changes)
+    return ValueFinding(**values)
+
+
+def test_a_win_is_share_times_the_rest_to_the_roof() -> None:
+    # 400 of 640 µs is 62.5 %; at 42.16 % of FP32 57.84 % is lacking: 36.15 %.
+    levers = frontier.rank(a_campaign(a_cell(a_tensor_kernel(), a_fma_kernel()))).open
+    (fma,) = [lever for lever in levers if "warp_decode" in lever.what]
+    assert fma.max_win == pytest.approx(0.625 * (1 - 25 / 59.3), abs=1e-6)
+    assert fma.basis == "the profiled kernel time"
+    assert fma.confidence == "counted"
+    assert fma.cost == "kernel"
+    assert fma.score == pytest.approx((fma.max_win or 0) / COSTS["kernel"])
+
+
+def test_the_end_to_end_share_scales_the_win_and_names_its_basis() -> None:
+    cell = a_cell(a_fma_kernel())
+    whole = frontier.rank(a_campaign(cell)).open[0]
+    part = frontier.rank(a_campaign(cell, end_to_end_share=0.5)).open[0]
+    assert part.max_win == pytest.approx((whole.max_win or 0) / 2)
+    assert part.basis == "end-to-end time"
+
+
+def test_a_kernel_whose_work_was_not_counted_is_to_be_measured_first() -> None:
+    (lever,) = frontier.rank(a_campaign(a_cell(a_busy_kernel()))).open
+    assert lever.max_win is None
+    assert lever.score is None
+    assert lever.share == 1.0
+    assert "count its FLOP" in lever.what
+    assert lever.confidence == "percentages"
+
+
+def test_a_kernel_above_its_roof_wins_nothing_and_never_less() -> None:
+    over = a_tensor_kernel(rates={"tensor:bf16": 1.2 * 948.9e12})
+    assert frontier.rank(a_campaign(a_cell(over))).open == ()
+
+
+def test_levers_are_ranked_by_win_over_cost() -> None:
+    # graphs: 20 % for a setting (1) beats 36 % for a kernel (8).
+    campaign = a_campaign(a_cell(a_tensor_kernel(), a_fma_kernel()))
+    campaign = dataclasses.replace(campaign, findings=(a_finding(),))
+    levers = frontier.rank(campaign).open
+    assert levers[0].id == "graphs"
+    scores = [lever.score or 0.0 for lever in levers]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_closed_finding_takes_its_lever_off_the_frontier() -> None:
+    campaign = a_campaign(a_cell(a_fma_kernel()))
+    (lever,) = frontier.rank(campaign).open
+    closed = a_finding(
+        id=lever.id, status=FindingStatus.CLOSED_NEGATIVE, why="no tensor path for this shape"
+    )
+    after = frontier.rank(dataclasses.replace(campaign, findings=(closed,)))
+    assert after.open == ()
+    assert after.refuted == (closed,)
+    done = dataclasses.replace(closed, status=FindingStatus.DONE)
+    assert frontier.rank(dataclasses.replace(campaign, findings=(done,))).done == (done,)
+
+
+def test_work_in_progress_keeps_the_numbers_of_the_counters() -> None:
+    campaign = a_campaign(a_cell(a_fma_kernel()))
+    (lever,) = frontier.rank(campaign).open
+    begun = a_finding(
+        id=lever.id, status=FindingStatus.IN_PROGRESS, max_win=None, cost=None, gate=None
+    )
+    (joined,) = frontier.rank(dataclasses.replace(campaign, findings=(begun,))).open
+    assert joined.status is FindingStatus.IN_PROGRESS
+    assert joined.max_win == lever.max_win
+    assert joined.gate == lever.gate
+    assert joined.what == "turn CUDA graphs on"
+
+
+def test_a_finding_without_numbers_is_kept_and_not_ranked_above_measured_ones() -> None:
+    campaign = a_campaign(a_cell(a_fma_kernel()))
+    bare = a_finding(max_win=None, cost=None)
+    levers = frontier.rank(dataclasses.replace(campaign, findings=(bare,))).open
+    assert [lever.id == "graphs" for lever in levers] == [False, True]
+
+
+def test_shapes_of_one_kernel_win_together() -> None:
+    rows = [a_fma_kernel(us=us, name="same") for us in (100, 300)]
+    (lever,) = frontier.rank(a_campaign(a_cell(*rows))).open
+    assert lever.share == pytest.approx(1.0)
+    assert lever.max_win == pytest.approx(1 - 25 / 59.3)
+
+
+@pytest.mark.parametrize(
+    ("bound", "changes", "what", "cost"),
+    [
+        ("peers", {}, "overlap it with compute", "library"),
+        ("too-small", {}, "more work a launch", "setting"),
+        ("latency", {}, "hide latency", "kernel"),
+        ("dram", {"is_at_roof": True}, "move fewer bytes", "fusion"),
+        ("dram", {"is_at_roof": False}, "more bytes in flight", "kernel"),
+        ("l2", {}, "more bytes in flight", "kernel"),
+        ("tensor:bf16", {}, "another tile shape", "library"),
+        (
+            "tensor:bf16",
+            {"totals": {"tensor_engagement": "legacy-mma"}},
+            "warpgroup tensor path",
+            "library",
+        ),
+        ("fp32", {}, "move the work to tensor cores", "kernel"),
+    ],
+)
+def test_what_to_change_follows_from_what_binds(
+    bound: str, changes: dict[str, Any], what: str, cost: str
+) -> None:
+    kernel = a_kernel("k", us=100, bound=bound, rates={"dram": 1e12}, **changes)
+    (lever,) = frontier.rank(a_campaign(a_cell(kernel))).open
+    assert what in lever.what
+    assert lever.cost == cost
+    assert lever.gate

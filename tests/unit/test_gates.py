@@ -1,0 +1,446 @@
+"""Gates fail closed: one thing broken at a time, the gate that says so, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.analyses import a_chip, an_analysis, flop_totals
+from tests.campaigns import (
+    CONTEXT,
+    a_busy_kernel,
+    a_campaign,
+    a_cell,
+    a_comparison,
+    a_fma_kernel,
+    a_starved_gemm,
+    a_tensor_kernel,
+    an_arm,
+    grounded,
+)
+
+from solscope.analysis import frontier, gates
+from solscope.model.campaign import (
+    Campaign,
+    CaptureCheck,
+    Claim,
+    Frontier,
+    GateResult,
+    NextLever,
+    Standing,
+    Tier,
+)
+from solscope.model.context import MeasurementContext, Trials, Workload
+from solscope.model.finding import Issue, Severity
+
+DRAFT, REFUTED = Standing.DRAFT, Standing.REFUTED
+
+
+def of(context: MeasurementContext, **changes: Any) -> Campaign:
+    """A campaign of one cell in this context."""
+    return a_campaign(a_cell(a_tensor_kernel(), context=context), **changes)
+
+
+def trials(n: int, mean: float, std: float) -> MeasurementContext:
+    return grounded(trials=Trials(n=n, mean=mean, std=std, quantity="TPOT", unit="ms"))
+
+
+def claiming(*kernels: Any, **claim: Any) -> Campaign:
+    cell = a_cell(*kernels, context=grounded(sol_rigor="L3"))
+    return a_campaign(cell, claims=(Claim(says="at-roof", **claim),))
+
+
+def fma_cell(cell_id: str = "candidate") -> Any:
+    return a_cell(a_fma_kernel(), cell_id=cell_id)
+
+
+def legacy_cell() -> Any:
+    totals = {"tensor_engagement": "legacy-mma", "intensity_pair": (201e9, 250e6)}
+    return a_cell(a_tensor_kernel(totals=totals))
+
+
+def half_fma_cell() -> Any:
+    """A few tensor operations beside far more FP32 work."""
+    work = flop_totals(fp64=0.0, fp32=90e9, fp16=0.0, tensor={"bf16": 10e9}, total=100e9)
+    return a_cell(a_tensor_kernel(flop=work))
+
+
+def basic_cell() -> Any:
+    return a_cell(a_busy_kernel(), context=grounded(sol_rigor="L3"))
+
+
+def baseline_in(context: MeasurementContext, **report: Any) -> Any:
+    return a_cell(a_tensor_kernel(), cell_id="baseline", context=context, report=report)
+
+
+MIXED = dataclasses.replace(
+    CONTEXT, workload=dataclasses.replace(CONTEXT.workload, input_tokens=None)
+)
+SMEARED = dataclasses.replace(
+    MIXED, refused={"workload.input_tokens": "expected a number: '1024-4096'"}
+)
+OTHER_SHAPE = dataclasses.replace(
+    CONTEXT, workload=dataclasses.replace(CONTEXT.workload, concurrency=1)
+)
+OTHER_STACK = dataclasses.replace(CONTEXT, stack=dataclasses.replace(CONTEXT.stack, version="0.9"))
+COLD = dataclasses.replace(CONTEXT, regime=dataclasses.replace(CONTEXT.regime, state="cold"))
+BLOCKED = Issue(code="cut", severity=Severity.BLOCKS, what="cut")
+
+Row = tuple[str, Callable[[], Campaign], str, Standing, str]
+
+ROWS: list[Row] = [
+    # --- nothing to check -------------------------------------------------------------------
+    ("no cell", lambda: dataclasses.replace(a_campaign(), cells=()), "cells", DRAFT, "nothing"),
+    ("no cell, context", lambda: _empty(), "context", DRAFT, "nothing"),
+    ("no cell, trials", lambda: _empty(), "trials", DRAFT, "nothing"),
+    ("no cell, capture", lambda: _empty(), "capture", DRAFT, "nothing"),
+    ("no cell, rigor", lambda: _empty(), "rigor", DRAFT, "nothing"),
+    ("no cell, claims", lambda: _empty(), "claims", DRAFT, "nothing"),
+    ("no cell, baseline", lambda: _empty(), "baseline", DRAFT, "nothing"),
+    ("no kernel", lambda: _no_kernel(), "cells", DRAFT, "no kernel"),
+    (
+        "ncu is no source",
+        lambda: a_campaign(a_cell(a_tensor_kernel(), captured_sources=("nsys",))),
+        "cells",
+        DRAFT,
+        "ncu is no source",
+    ),
+    # --- context ----------------------------------------------------------------------------
+    ("no context", lambda: of(MeasurementContext()), "context", DRAFT, "34 fields missing"),
+    ("one field", lambda: of(MIXED), "context", DRAFT, "workload.input_tokens"),
+    ("a smeared shape", lambda: of(SMEARED), "context", DRAFT, "1024-4096"),
+    ("no workload", lambda: _no_workload(), "context", DRAFT, "all of workload"),
+    # --- ceiling ----------------------------------------------------------------------------
+    ("other ceiling", lambda: of(grounded(ceiling_key="b200_sm100")), "ceiling", REFUTED, "b200"),
+    ("no ceiling key", lambda: of(grounded(ceiling_key=None)), "ceiling", DRAFT, "no ceiling"),
+    ("chip in no table", lambda: _no_chip(), "ceiling", DRAFT, "in no ceilings table"),
+    # --- trials -----------------------------------------------------------------------------
+    ("one trial", lambda: of(trials(1, 12.0, 0.2)), "trials", DRAFT, "n = 1"),
+    ("two trials", lambda: of(trials(2, 12.0, 0.2)), "trials", DRAFT, "n = 2"),
+    ("no spread", lambda: of(trials(5, 12.0, 0.0)), "trials", DRAFT, "no spread"),
+    ("a spread that is no number", lambda: of(trials(5, 12.0, float("nan"))), "trials", DRAFT, ""),
+    ("no trials", lambda: of(grounded(trials=None)), "trials", DRAFT, "no trials"),
+    # --- capture ----------------------------------------------------------------------------
+    ("cut report", lambda: _captured("x was cut"), "capture", REFUTED, "was cut"),
+    ("other digest", lambda: _captured("digest differs"), "capture", REFUTED, "digest differs"),
+    # --- rigor ------------------------------------------------------------------------------
+    ("L4 of percentages", lambda: _basic("L4"), "rigor", REFUTED, "percentages alone carry L3"),
+    ("no rigor", lambda: of(grounded(sol_rigor=None)), "rigor", DRAFT, "no sol_rigor"),
+    # --- claims of a roof -------------------------------------------------------------------
+    ("basic, busy 88 %", lambda: claiming(a_busy_kernel(88.0)), "claims", DRAFT, "88.0 %"),
+    ("basic, busy 92 %", lambda: claiming(a_busy_kernel(92.0)), "claims", DRAFT, "no work was"),
+    ("FP8 GEMM at 1 %", lambda: claiming(a_starved_gemm(0.01)), "claims", REFUTED, "at 1.0%"),
+    ("FP8 GEMM at 7 %", lambda: claiming(a_starved_gemm(0.07)), "claims", REFUTED, "at 7.0%"),
+    ("FP8 GEMM at 14.5 %", lambda: claiming(a_starved_gemm(0.145)), "claims", REFUTED, "14.5%"),
+    ("FMA kernel", lambda: claiming(a_fma_kernel()), "claims", REFUTED, "42.2%"),
+    ("no such kernel", lambda: claiming(a_fma_kernel(), kernel="x"), "claims", DRAFT, "matches"),
+    (
+        "one of two",
+        lambda: claiming(a_tensor_kernel(), a_starved_gemm(0.1)),
+        "claims",
+        REFUTED,
+        "10.0%",
+    ),
+    # --- baseline ---------------------------------------------------------------------------
+    ("no baseline", lambda: of(grounded(baseline=None)), "baseline", DRAFT, "no baseline"),
+    (
+        "a toy baseline",
+        lambda: of(grounded(baseline_is_production=False)),
+        "baseline",
+        DRAFT,
+        "not said to be what production runs",
+    ),
+    # --- rubric -----------------------------------------------------------------------------
+    ("no rubric", lambda: a_campaign(krhpa_exempt_reason=None), "rubric", DRAFT, "neither"),
+    ("no rubric, H", lambda: a_campaign(krhpa_exempt_reason=None), "hardware", DRAFT, "no two"),
+    ("no rubric, P", lambda: a_campaign(krhpa_exempt_reason=None), "performance", DRAFT, "no two"),
+    (
+        "malformed, though exempt",
+        lambda: a_campaign(krhpa_problems=("krhpa.baseline.H is 5",)),
+        "rubric",
+        DRAFT,
+        "H is 5",
+    ),
+    (
+        "malformed is no exemption",
+        lambda: a_campaign(krhpa_problems=("krhpa.baseline.H is 5",)),
+        "fairness",
+        DRAFT,
+        "no two arms",
+    ),
+    # --- fair baseline ----------------------------------------------------------------------
+    (
+        "Triton FMA against a tensor library",
+        lambda: a_comparison("K4/R2/H1", "K4/R1/H4", ours=fma_cell()),
+        "fairness",
+        DRAFT,
+        "R1, the candidate R2",
+    ),
+    (
+        "H1 against H4",
+        lambda: a_comparison("K4/R1/H1", "K4/R1/H4", ours=fma_cell()),
+        "fairness",
+        DRAFT,
+        "does not beat an H4",
+    ),
+    (
+        "tensor cores against generic Triton",
+        lambda: a_comparison("K4/R1/H4", "K4/R1/H1", theirs=fma_cell("baseline")),
+        "fairness",
+        DRAFT,
+        "H1, the candidate H4",
+    ),
+    (
+        "lower R",
+        lambda: a_comparison("K2/R3/H4", "K2/R2/H4"),
+        "fairness",
+        DRAFT,
+        "R2, the candidate R3",
+    ),
+    # --- like with like ---------------------------------------------------------------------
+    (
+        "other concurrency",
+        lambda: a_comparison(theirs=baseline_in(OTHER_SHAPE)),
+        "comparison",
+        DRAFT,
+        "workload.concurrency",
+    ),
+    (
+        "a shape may not vary",
+        lambda: a_comparison(theirs=baseline_in(OTHER_SHAPE), varies=("workload.concurrency",)),
+        "comparison",
+        DRAFT,
+        "workload.concurrency",
+    ),
+    ("cold", lambda: a_comparison(theirs=baseline_in(COLD)), "comparison", DRAFT, "regime.state"),
+    (
+        "other engine, unsaid",
+        lambda: a_comparison(theirs=baseline_in(OTHER_STACK)),
+        "comparison",
+        DRAFT,
+        "stack.version",
+    ),
+    (
+        "other node",
+        lambda: a_comparison(theirs=baseline_in(grounded(same_node=False))),
+        "comparison",
+        DRAFT,
+        "the node",
+    ),
+    ("other clocks", lambda: _session(clock_control="base"), "comparison", DRAFT, "clock control"),
+    ("other caches", lambda: _session(cache_control="none"), "comparison", DRAFT, "cache control"),
+    ("other replay", lambda: _session(replay_mode="range"), "comparison", DRAFT, "replay mode"),
+    ("other ncu", lambda: _tool("2026.1"), "comparison", DRAFT, "ncu version"),
+    ("no baseline cell", lambda: _without_baseline(), "comparison", DRAFT, "there is no cell"),
+    ("one cell twice", lambda: _twice(), "comparison", DRAFT, "same kernels of the same cell"),
+    # --- H against the counters -------------------------------------------------------------
+    (
+        "H4 without tensor cores",
+        lambda: a_comparison("K4/R1/H4", ours=fma_cell()),
+        "hardware",
+        REFUTED,
+        "0%",
+    ),
+    (
+        "H3 without tensor cores",
+        lambda: a_comparison("K4/R1/H3", ours=fma_cell()),
+        "hardware",
+        REFUTED,
+        "H3",
+    ),
+    (
+        "H4 mostly FMA",
+        lambda: a_comparison("K4/R1/H4", ours=half_fma_cell()),
+        "hardware",
+        REFUTED,
+        "0%",
+    ),
+    (
+        "H4 by warp-level MMA",
+        lambda: a_comparison("K4/R1/H4", ours=legacy_cell()),
+        "hardware",
+        REFUTED,
+        "warp-level MMA",
+    ),
+    (
+        "H4 unmeasured",
+        lambda: a_comparison("K4/R1/H4", ours=basic_cell()),
+        "hardware",
+        DRAFT,
+        "measured for 0%",
+    ),
+    (
+        "a baseline graded down",
+        lambda: a_comparison("K4/R1/H1", "K4/R1/H1", ours=fma_cell()),
+        "hardware",
+        REFUTED,
+        "H1 is declared",
+    ),
+    # --- P against the speed of light -------------------------------------------------------
+    (
+        "P4 at 14.5 %",
+        lambda: a_comparison("K4/R1/H4/P4", ours=a_cell(a_starved_gemm(0.145))),
+        "performance",
+        REFUTED,
+        "14.5%",
+    ),
+    (
+        "P2 at 1 %",
+        lambda: a_comparison("K4/R1/H4/P2", ours=a_cell(a_starved_gemm(0.01))),
+        "performance",
+        REFUTED,
+        "1.0%",
+    ),
+    (
+        "P4 by percentages",
+        lambda: a_comparison("K4/R1/H4/P4", ours=basic_cell()),
+        "performance",
+        DRAFT,
+        "busy percentages",
+    ),
+    (
+        "P4 of the FMA kernel",
+        lambda: a_comparison("K4/R1/H1/P4", ours=fma_cell()),
+        "performance",
+        REFUTED,
+        "42.2%",
+    ),
+    # --- next lever -------------------------------------------------------------------------
+    ("no lever, no wall", lambda: _at_the_wall(None), "next-lever", DRAFT, "no wall"),
+    (
+        "a lever without gate",
+        lambda: a_campaign(next_lever=NextLever(what="fuse", unlock="2 %", gate=" ")),
+        "next-lever",
+        DRAFT,
+        "no gate",
+    ),
+]
+
+
+def _empty() -> Campaign:
+    return dataclasses.replace(a_campaign(), cells=())
+
+
+def _no_kernel() -> Campaign:
+    cell = a_cell(a_tensor_kernel())
+    bare = dataclasses.replace(cell.analysis, kernels=())
+    return a_campaign(dataclasses.replace(cell, analysis=bare))
+
+
+def _no_workload() -> Campaign:
+    return of(dataclasses.replace(CONTEXT, workload=Workload()))
+
+
+def _no_chip() -> Campaign:
+    cell = a_cell(a_tensor_kernel())
+    rows = tuple(dataclasses.replace(row, chip=None) for row in cell.analysis.kernels)
+    return a_campaign(
+        dataclasses.replace(cell, analysis=dataclasses.replace(cell.analysis, kernels=rows))
+    )
+
+
+def _captured(problem: str) -> Campaign:
+    return a_campaign(a_cell(a_tensor_kernel(), capture=CaptureCheck(problems=(problem,))))
+
+
+def _basic(rigor: str) -> Campaign:
+    return a_campaign(a_cell(a_busy_kernel(), context=grounded(sol_rigor=rigor)))
+
+
+def _session(**changes: str) -> Campaign:
+    campaign = a_comparison()
+    theirs = campaign.cells[1]
+    (report,) = theirs.analysis.reports
+    other = dataclasses.replace(report, session=dataclasses.replace(report.session, **changes))
+    return a_comparison(theirs=_with_report(theirs, other))
+
+
+def _tool(version: str) -> Campaign:
+    theirs = a_comparison().cells[1]
+    (report,) = theirs.analysis.reports
+    origin = dataclasses.replace(report.provenance, tool_version=version)
+    return a_comparison(theirs=_with_report(theirs, dataclasses.replace(report, provenance=origin)))
+
+
+def _with_report(cell: Any, report: Any) -> Any:
+    return dataclasses.replace(cell, analysis=dataclasses.replace(cell.analysis, reports=(report,)))
+
+
+def _without_baseline() -> Campaign:
+    return dataclasses.replace(a_comparison(), cells=a_comparison().cells[:1])
+
+
+def _twice() -> Campaign:
+    cell = a_cell(a_tensor_kernel())
+    arm = an_arm("K4/R1/H4", cell.id)
+    return a_campaign(cell, krhpa_exempt_reason=None, candidate=arm, baseline=arm)
+
+
+def _at_the_wall(wall: str | None) -> Campaign:
+    """One kernel at 99.9 % of DRAM: nothing is left to win."""
+    done = a_tensor_kernel(bound="dram", rates={"dram": 0.999 * 3.352e12})
+    return a_campaign(a_cell(done), next_lever=None, wall=wall)
+
+
+def check(campaign: Campaign) -> tuple[GateResult, ...]:
+    return gates.check(campaign, frontier.rank(campaign))
+
+
+@pytest.mark.parametrize(
+    ("made", "gate", "standing", "why"), [r[1:] for r in ROWS], ids=[r[0] for r in ROWS]
+)
+def test_a_broken_campaign_does_not_pass(
+    made: Callable[[], Campaign], gate: str, standing: Standing, why: str
+) -> None:
+    campaign = made()
+    failed = [r for r in check(campaign) if r.gate == gate and not r.passes]
+    assert [r for r in failed if r.standing is standing and why in r.reason], failed
+    assert all(r.promote for r in failed), "what would make it pass is said"
+    verdict = gates.judge(campaign, frontier.rank(campaign), "now")
+    assert verdict.tier is Tier.DRAFT
+
+
+def test_the_table_has_at_least_forty_rows() -> None:
+    assert len(ROWS) >= 40
+
+
+@pytest.mark.parametrize(
+    "campaign",
+    [
+        a_campaign(),
+        a_campaign(claims=(Claim(says="at-roof", kernel="nvjet"),)),
+        a_comparison(),
+        a_comparison("K4/R1/H3/P3"),
+        a_comparison(theirs=baseline_in(OTHER_STACK), varies=("stack.version",)),
+        _at_the_wall("DRAM roof, measured twice"),
+        _basic("L3"),
+    ],
+    ids=["exempt", "at the roof", "two arms", "H3", "engine varies", "documented wall", "L3"],
+)
+def test_a_proven_campaign_is_a_verdict(campaign: Campaign) -> None:
+    failed = [result for result in check(campaign) if not result.passes]
+    assert failed == []
+    assert gates.judge(campaign, frontier.rank(campaign), "now").tier is Tier.VERDICT
+
+
+def test_every_gate_says_something_of_every_campaign() -> None:
+    for campaign in (_empty(), a_campaign(), a_comparison()):
+        assert {r.gate for r in check(campaign)} == {*gates.GATES, "next-lever"}
+
+
+def test_rigor_of_a_campaign_is_that_of_its_weakest_cell() -> None:
+    weak = a_cell(a_busy_kernel(), cell_id="weak", context=grounded(sol_rigor="L3"))
+    both = a_campaign(a_cell(a_tensor_kernel()), weak)
+    assert gates.judge(both, Frontier(), "now").sol_rigor == "L3"
+    unsaid = a_cell(a_busy_kernel(), cell_id="unsaid", context=grounded(sol_rigor=None))
+    assert gates.judge(a_campaign(*both.cells, unsaid), Frontier(), "now").sol_rigor is None
+
+
+def test_speed_of_light_of_an_arm_is_ideal_time_over_time_taken() -> None:
+    # 240 µs at 87.8 % need 210.8 µs, 400 µs at 42.2 % need 168.6 µs: 379.4 of 640 µs.
+    rows = an_analysis(a_tensor_kernel(), a_fma_kernel(), chips=(a_chip(),)).kernels
+    speed, counted = gates.arms.speed_of_light(rows)
+    assert speed == pytest.approx(0.593, abs=0.001)
+    assert counted == 1.0
