@@ -215,6 +215,31 @@ def test_another_tools_cell_is_refused_with_the_way_out(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("schema_version", 2),
+        ("kernels", []),
+        ("solscope.schema", "solscope.cell/9"),
+        ("solscope.analysis.reports", []),
+        ("solscope.analysis.kernels.0.totals.duration_ns", "long"),
+        ("solscope.analysis.kernels.0.totals.key.report", 7),
+    ],
+)
+def test_a_cell_that_was_changed_by_hand_is_refused(home: Path, path: str, value: Any) -> None:
+    add(a_bundle(home))
+    file = home / "campaigns" / "dec" / "cells" / "c1" / "ncu_kernels.json"
+    document = json.loads(file.read_text())
+    *parents, last = path.split(".")
+    place = document
+    for name in parents:
+        place = place[int(name) if name.isdigit() else name]
+    place[last] = value
+    file.write_text(json.dumps(document))
+    with pytest.raises(ReportError):
+        folders.read(folders.named("campaigns", "dec"))
+
+
+@pytest.mark.parametrize(
     ("changes", "why"),
     [
         ({"slug": "../evil"}, "no name of a campaign"),
@@ -242,7 +267,14 @@ def test_the_same_config_twice_is_no_error_and_another_is(home: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "name: [1]", "- a", "name: x\nclaims: [{says: fastest}]", "name: x\nend_to_end_share: 3"],
+    [
+        "",
+        "name: [1]",
+        "- a",
+        "name: x\nclaims: [{says: fastest}]",
+        "name: x\nend_to_end_share: 3",
+        "name: x\nvaries: [colour]",
+    ],
 )
 def test_a_config_that_is_none_is_refused(home: Path, text: str) -> None:
     (home / "bad.yaml").write_text(text)

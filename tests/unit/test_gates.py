@@ -234,7 +234,8 @@ ROWS: list[Row] = [
     ("other replay", lambda: _session(replay_mode="range"), "comparison", DRAFT, "replay mode"),
     ("other ncu", lambda: _tool("2026.1"), "comparison", DRAFT, "ncu version"),
     ("no baseline cell", lambda: _without_baseline(), "comparison", DRAFT, "there is no cell"),
-    ("one cell twice", lambda: _twice(), "comparison", DRAFT, "same kernels of the same cell"),
+    ("one cell twice", lambda: _twice(), "comparison", DRAFT, "same kernels of the same report"),
+    ("arms that overlap", lambda: _overlapping(), "comparison", DRAFT, "same kernels"),
     # --- H against the counters -------------------------------------------------------------
     (
         "H4 without tensor cores",
@@ -376,6 +377,13 @@ def _twice() -> Campaign:
     cell = a_cell(a_tensor_kernel())
     arm = an_arm("K4/R1/H4", cell.id)
     return a_campaign(cell, krhpa_exempt_reason=None, candidate=arm, baseline=arm)
+
+
+def _overlapping() -> Campaign:
+    """The candidate is every kernel of the cell, the baseline one of them."""
+    cell = a_cell(a_tensor_kernel(), a_tensor_kernel(name="my_gemm"))
+    arms = (an_arm("K4/R1/H4", cell.id), an_arm("K4/R1/H4", cell.id, kernel="nvjet"))
+    return a_campaign(cell, krhpa_exempt_reason=None, candidate=arms[0], baseline=arms[1])
 
 
 def _at_the_wall(wall: str | None) -> Campaign:

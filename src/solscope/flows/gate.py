@@ -34,7 +34,7 @@ def run(request: GateRequest, world: World) -> Outcome:
     from solscope.render.campaign import gates as page
 
     folder = folders.named(request.campaigns, request.slug)
-    verdict = judge(folders.read(folder), world)
+    verdict = of(request.campaigns, request.slug, world)
     written = write(folder, verdict)
     shown = (
         verdicts.encode(verdict).decode().rstrip()
@@ -44,6 +44,11 @@ def run(request: GateRequest, world: World) -> Outcome:
     return Outcome(
         value=verdict, text=shown, exit_code=0 if verdict.passes else 1, files=(written,)
     )
+
+
+def of(campaigns: str, slug: str, world: World) -> CampaignVerdict:
+    """The verdict on the campaign in a folder. Raises UsageError, ReportError."""
+    return judge(folders.read(folders.named(campaigns, slug)), world)
 
 
 def judge(campaign: Campaign, world: World) -> CampaignVerdict:

@@ -82,7 +82,14 @@ def keep(place: folders.CampaignFolder, campaign: Campaign, levers: Frontier, ti
     from solscope.render.campaign import frontier as page
 
     path = place.file(HANDOFF)
-    existing = path.read_text("utf-8") if path.is_file() else None
+    try:
+        existing = path.read_text("utf-8") if path.is_file() else None
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            "not UTF-8 text, so our part of it cannot be kept",
+            where=str(path),
+            hint="save it as UTF-8, or move it away",
+        ) from error
     ours = page.handoff(campaign, levers, tier)
     merged = handoff.merged(existing, f"{campaign.config.name}: hand-off", ours)
     return str(text.write_whole(path, merged.encode()))

@@ -16,6 +16,7 @@ from solscope.analysis.gates.results import (
     time_share,
 )
 from solscope.model.campaign import Arm, Campaign, Cell, GateResult
+from solscope.model.kernel import KernelKey
 from solscope.model.verdict import KernelVerdict
 
 P_FLOORS = {4: 0.60, 3: 0.40, 2: 0.10, 1: 0.0}
@@ -83,10 +84,10 @@ def comparison(campaign: Campaign) -> Iterator[GateResult]:
         reason = "; ".join(r for r in (ours, theirs) if isinstance(r, str))
         yield draft("comparison", reason, "krhpa", "name each arm's cell, and kernel if needed")
         return
-    if ours == theirs:
+    if _sources(*ours) & _sources(*theirs):
         yield draft(
             "comparison",
-            "both arms are the same kernels of the same cell",
+            "both arms hold the same kernels of the same report",
             "krhpa",
             "name each arm's cell, and kernel if needed",
         )
@@ -108,6 +109,12 @@ def _uncompared(gate: str, campaign: Campaign) -> Iterator[GateResult]:
         yield passed(gate, "nothing is compared: the campaign is exempt", "krhpa_exempt_reason")
     else:
         yield draft(gate, "no two arms to compare", "krhpa", "state krhpa, or why it is exempt")
+
+
+def _sources(cell: Cell, rows: Sequence[KernelVerdict]) -> set[tuple[str, KernelKey]]:
+    """Which kernels of which file an arm consists of."""
+    digests = [report.provenance.sha256 for report in cell.analysis.reports]
+    return {(digests[row.totals.key.report], row.totals.key) for row in rows}
 
 
 def _alike(ours: Cell, theirs: Cell, varies: Sequence[str]) -> Iterator[GateResult]:

@@ -97,7 +97,14 @@ def decode(raw: bytes, *, cell_id: str, context: MeasurementContext, where: str)
         )
     if ours.schema != CELL_SCHEMA:
         raise ReportError(f"schema {ours.schema}, not {CELL_SCHEMA}", where=where, hint=_HINT)
-    if len(wire.kernels) != len(ours.analysis.kernels):
+    analysis = ours.analysis
+    reports = range(len(analysis.reports))
+    strays = [row for row in analysis.kernels if row.totals.key.report not in reports]
+    if strays or len(analysis.chips) != len(reports):
+        raise ReportError(
+            "kernels, chips and reports do not belong together", where=where, hint=_HINT
+        )
+    if len(wire.kernels) != len(analysis.kernels):
         raise ReportError(
             f"{len(wire.kernels)} kernels by the version 1 keys and "
             f"{len(ours.analysis.kernels)} by ours: the file was changed by hand",
@@ -106,7 +113,7 @@ def decode(raw: bytes, *, cell_id: str, context: MeasurementContext, where: str)
         )
     return Cell(
         id=cell_id,
-        analysis=ours.analysis,
+        analysis=analysis,
         hw_key=wire.hw_key,
         captured_sources=tuple(wire.captured_sources),
         context=context,

@@ -12,6 +12,7 @@ import msgspec
 from solscope.errors import ReportError
 from solscope.evidence.campaign import text
 from solscope.model.campaign import AXES, Arm, CampaignConfig, Claim, NextLever
+from solscope.model.context import MeasurementContext
 
 _HINT = "a campaign's config.yaml needs name, and krhpa or krhpa_exempt_reason"
 CLAIMS = ("at-roof",)
@@ -67,6 +68,14 @@ def parse(document: Mapping[str, Any], where: str) -> CampaignConfig:
                 hint=f"one of {', '.join(CLAIMS)}",
             )
         _regex(claim.kernel, "claims.kernel", where)
+    fields = {name for name, _ in MeasurementContext().values()}
+    unknown = [name for name in wire.varies if name not in fields]
+    if unknown:
+        raise ReportError(
+            f"varies: {', '.join(unknown)} is no field of a context",
+            where=where,
+            hint="write section.field, such as stack.version",
+        )
     candidate, baseline, problems = _rubric(document.get("krhpa"), where)
     reason = (wire.krhpa_exempt_reason or "").strip() or None
     return CampaignConfig(

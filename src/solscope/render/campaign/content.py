@@ -261,11 +261,13 @@ def _mechanism(cell: Cell, row: Row) -> dict[str, str]:
     """What the verdict concludes, and how sure it is."""
     counted = row.profiled.cell.raw is not None
     text = "; ".join(row.grounds) or "nothing can be concluded"
+    if row.bound != "peers":  # of a collective no roof is claimed
+        text += f". At the roof: {row.at_roof}"
     return {
         "cell": cell.id,
         "name": row.name,
         "bound": row.bound_label,
-        "text": f"{text}. At the roof: {row.at_roof}",
+        "text": text,
         "confidence": "counted work" if counted else "percentages only",
     }
 

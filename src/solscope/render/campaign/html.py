@@ -58,7 +58,7 @@ def _figures(scatters: Sequence[Scatter]) -> list[dict[str, Any]]:
                 "source": _data_url(definition),
                 "placed": scatter.placed_by_percent if index == last else "",
             }
-            for index, definition in enumerate(scatter.definitions())
+            for index, definition in enumerate(scatter.definitions)
         ]
     return found
 

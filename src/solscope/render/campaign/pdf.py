@@ -58,7 +58,7 @@ def document(content: dict[str, Any], scatters: Sequence[Scatter]) -> bytes:
 def _figures(root: Path, scatters: Sequence[Scatter]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for scatter in scatters:
-        for definition in scatter.definitions():
+        for definition in scatter.definitions:
             name = f"figure-{len(found)}.pdf"
             (root / name).write_bytes(figure.pdf(definition))
             found.append({"cell": scatter.cell, "file": name, "placed": ""})

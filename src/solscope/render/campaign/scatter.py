@@ -19,15 +19,15 @@ PLACEHOLDER = "x is a placeholder: intensity unmeasured"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scatter:
-    """Charts of one cell. ``placed_by_percent`` says which heights are no rates; or is empty."""
+    """Charts of one cell, with one Vega-Lite definition each.
+
+    ``placed_by_percent`` says which heights are no rates; or is empty.
+    """
 
     cell: str
     panels: tuple[Panel, ...]
+    definitions: tuple[dict[str, Any], ...]
     placed_by_percent: str
-
-    def definitions(self) -> tuple[dict[str, Any], ...]:
-        """One Vega-Lite definition a chart."""
-        return tuple(figure.of_panels([panel]) for panel in self.panels)
 
 
 def of_cell(cell: Cell, category_ceilings: Mapping[str, str]) -> Scatter:
@@ -44,7 +44,12 @@ def of_cell(cell: Cell, category_ceilings: Mapping[str, str]) -> Scatter:
         rows.append(dataclasses.replace(row, point=dataclasses.replace(row.point, flop_per_s=rate)))
     shown = dataclasses.replace(cell.analysis, kernels=tuple(rows))
     drawn = tuple(_said(panel, heights) for panel in _panels(shown))
-    return Scatter(cell=cell.id, panels=drawn, placed_by_percent=_caption(heights))
+    return Scatter(
+        cell=cell.id,
+        panels=drawn,
+        definitions=tuple(figure.of_panels([panel]) for panel in drawn),
+        placed_by_percent=_caption(heights),
+    )
 
 
 def _panels(shown: Analysis) -> tuple[Panel, ...]:
