@@ -38,7 +38,7 @@ fix: setup
 
 # Rewrite the golden pages and the sample; look at the difference before you commit it.
 golden: setup
-	$(BIN)/python tools/make_sample.py
+	$(BIN)/python -m tools.make_sample
 	SOLSCOPE_GOLDEN=rewrite $(BIN)/python -m pytest -q tests/golden tests/flows
 
 bench: setup
@@ -46,7 +46,7 @@ bench: setup
 
 # The generated pages of docs/reference and the picture of the README.
 docs: setup
-	$(BIN)/python tools/make_docs.py
+	$(BIN)/python -m tools.make_docs
 
 # Real kubectl and real containers; needs root and Debian's runc (see tests/cluster/README.md).
 cluster: setup
