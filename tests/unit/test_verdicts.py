@@ -258,3 +258,11 @@ def test_a_petaflop_is_printed_as_one() -> None:
     result = verdict(counted(dram=0.1, **{TENSOR + "src_fp8.sum": done}))
     assert result.bound == "tensor:fp8"
     assert "of 1.08 PFLOP/s" in result.grounds[0]
+
+
+def test_a_busy_memory_of_unknown_part_is_not_called_latency() -> None:
+    name = "gpu__compute_memory_throughput" + PCT
+    found = verdict({name: 71.0, "sm__throughput" + PCT: 22.0})
+    assert found.bound == "unmeasured"
+    assert "memory busy 71.0 %" in found.grounds[0]
+    assert verdict({name: 31.0, "sm__throughput" + PCT: 22.0}).bound == "latency"
