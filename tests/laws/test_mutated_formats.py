@@ -35,7 +35,7 @@ FIXED = '"ID","Process ID","Process Name","Host Name","Kernel Name","Device","CC
 ROW = '"0","11","app","127.0.0.1","void k<1, ""a"">(int *)","0","9.0"'
 RAW = (
     f'==PROF== Connected\n{FIXED},"dram__bytes_read.sum","gpu__time_duration.sum"\n'
-    f'"","","","","","","","Mbyte","usecond"\n{ROW},"25.170176","89.728"\n{ROW},"no data","1,5"\n'
+    f'"","","","","","","","Mbyte","usecond"\n{ROW},"25.170176","89.728"\n{ROW},"no data","1.5"\n'
 )
 DETAILS = (
     f'{FIXED},"Section Name","Metric Name","Metric Unit","Metric Value"\n'
@@ -48,7 +48,7 @@ TEXT = (
     "    -------------- ----------- ------------\n"
     "    Metric Name    Metric Unit Metric Value\n"
     "    -------------- ----------- ------------\n"
-    "    Elapsed Cycles       cycle       63,343\n"
+    "    Elapsed Cycles       cycle        63343\n"
     "    -------------- ----------- ------------\n"
 )
 STATS = (
