@@ -332,3 +332,32 @@ def test_a_chip_without_figures_fits_any_device_of_its_name() -> None:
         CeilingSet(chips={"x": empty}),
     )
     assert match.chip is empty
+
+
+def test_a_chip_gives_its_sm_count_where_the_report_states_none_and_says_so() -> None:
+    nameless = Device(name=None, compute_capability=(9, 0), ordinal=0)
+    point = roofline.place(totals(kernel(), device=nameless), H100_SXM)
+    fp32 = standing(point, "fp32")
+    assert fp32.peak == 2 * 128 * 132 * 1e9  # at the 1 GHz of the profile, not of the data sheet
+    assert "its 132 SMs (the report does not say" in fp32.ceiling
+
+
+def test_counted_work_without_a_clock_has_no_profiled_value_and_says_what_to_collect() -> None:
+    clockless = {k: v for k, v in kernel().items() if not k.startswith("sm__cycles")}
+    nameless = Device(name=None, compute_capability=(9, 0), ordinal=0)
+    point = roofline.place(totals(clockless, device=nameless), H100_SXM)
+    assert point.profiled == ()
+    assert {s.resource for s in point.datasheet} == {"dram", "fp32"}
+    (absence,) = [a for a in point.absences if a.field == "speed_of_light.profiled"]
+    assert "work was counted" in absence.reason
+    assert "sm__cycles_elapsed.avg.per_second" in (absence.remedy or "")
+    assert not absence.is_derived
+
+
+def test_a_nameless_device_lists_the_chips_of_its_capability() -> None:
+    match = chips.identify(Device(name=None, compute_capability=(9, 0)), tables.ceilings())
+    assert match.chip is None
+    assert match.absence is not None
+    assert "compute capability 9.0" in match.absence.reason
+    assert "h100_sxm" in (match.absence.remedy or "")
+    assert "b200" not in (match.absence.remedy or "")

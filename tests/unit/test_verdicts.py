@@ -265,3 +265,11 @@ def test_fp16_accumulation_is_the_same_bound_said_more_exactly() -> None:
     result = verdict(counted(dram=0.1, **{TENSOR + "src_fp16_dst_fp16.sum": done}))
     assert result.bound == "tensor:fp16"
     assert result.grounds[0].startswith("tensor FP16 (FP16 accumulate) 90.0 %")
+
+
+def test_a_busy_memory_of_unknown_part_is_not_called_latency() -> None:
+    name = "gpu__compute_memory_throughput" + PCT
+    found = verdict({name: 71.0, "sm__throughput" + PCT: 22.0})
+    assert found.bound == "unmeasured"
+    assert "memory busy 71.0 %" in found.grounds[0]
+    assert verdict({name: 31.0, "sm__throughput" + PCT: 22.0}).bound == "latency"

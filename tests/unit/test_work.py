@@ -518,3 +518,22 @@ def test_an_sm_counter_stands_in_for_the_smsp_one() -> None:
     assert one(launch({**TIME, **names})).flop.fp32 == 10
     del names[SASS.format("fadd").replace("smsp__", "sm__")]
     assert one(launch({**TIME, **names})).flop.fp32 is None
+
+
+HMMA = "sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off.sum"
+GMMA = "sm__inst_executed_pipe_tensor_op_gmma.sum"
+
+
+@pytest.mark.parametrize("hmma", [0, 4096])
+def test_warpgroup_work_that_no_collected_counter_counts_is_absent_not_zero(hmma: int) -> None:
+    (found,) = work.total([launch({HMMA: hmma, GMMA: 1048576})], report=0)
+    assert found.flop.tensor is None
+    assert found.tensor_engagement == "wgmma"
+    (reason,) = [a.reason for a in found.absences if a.field == "flop.tensor"]
+    assert "does not cover wgmma" in reason
+
+
+def test_a_counter_of_all_operations_covers_warpgroup_work() -> None:
+    bare = "sm__ops_path_tensor_src_bf16_dst_fp32.sum"
+    (found,) = work.total([launch({bare: 2e9, GMMA: 1048576})], report=0)
+    assert found.flop.tensor == {"bf16": 2e9}

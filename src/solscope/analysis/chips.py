@@ -34,7 +34,7 @@ def identify(device: Device, ceilings: CeilingSet, *, wanted: str | None = None)
     family = [c for c in ceilings.chips.values() if c.family and _is_word(c.family, name)]
     candidates = exact or family
     if not candidates:
-        return Match(chip=None, absence=_unknown(device))
+        return Match(chip=None, absence=_unknown(device, ceilings))
     fitting = [c for c in candidates if _fits(c, device)]
     if len(fitting) == 1:
         return _with_mismatch(fitting[0], device)
@@ -96,12 +96,21 @@ def _nearest(candidates: Iterable[Chip], device: Device) -> Chip | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _unknown(device: Device) -> Absence:
-    return Absence(
-        field="speed_of_light.datasheet",
-        reason=f"no ceilings for {device.name or 'this unnamed device'!r}",
-        remedy="lay your own over ours with --ceilings FILE, or choose a chip with --chip",
-    )
+def _unknown(device: Device, ceilings: CeilingSet) -> Absence:
+    if device.name:
+        return Absence(
+            field="speed_of_light.datasheet",
+            reason=f"no ceilings for {device.name!r}",
+            remedy="lay your own over ours with --ceilings FILE, or choose a chip with --chip",
+        )
+    capability = device.compute_capability
+    reason, remedy = "the report does not name its GPU", "say which with --chip"
+    if capability is not None:
+        reason += f" (compute capability {capability[0]}.{capability[1]})"
+        same = [c.key for c in ceilings.chips.values() if c.compute_capability == capability]
+        remedy += f": {', '.join(same)}" if same else ""
+    remedy += ", or lay your own over ours with --ceilings FILE"
+    return Absence(field="speed_of_light.datasheet", reason=reason, remedy=remedy)
 
 
 def _with_mismatch(chip: Chip, device: Device) -> Match:

@@ -45,20 +45,13 @@ def place(totals: KernelTotals, chip: Chip | None) -> RooflinePoint:
     profiled = tuple(_profiled(totals, chip))
     datasheet = tuple(_datasheet(totals, chip)) if chip is not None else ()
     if not profiled:
-        absences.append(
-            Absence(
-                field="speed_of_light.profiled",
-                reason=_why_nothing_stands(totals),
-                remedy="collect FLOP and DRAM byte counters: `--set roofline` with ncu 2025.1 "
-                "or newer, or `solscope plan --level roofline`",
-                is_derived=True,
-            )
-        )
+        absences.append(_no_profiled(totals, chip))
     if chip is not None and not datasheet:
         absences.append(
             Absence(
                 field="speed_of_light.datasheet",
-                reason=_why_nothing_stands(totals),
+                reason=_why_not_counted(totals)
+                or f"no ceiling of {chip.key} is for what was counted",
                 remedy="collect FLOP and DRAM byte counters",
                 is_derived=True,
             )
@@ -128,10 +121,42 @@ def _intensity(totals: KernelTotals, is_resident: bool, absences: list[Absence])
     return pair[0] / pair[1]
 
 
-def _why_nothing_stands(totals: KernelTotals) -> str:
+def _why_not_counted(totals: KernelTotals) -> str | None:
+    """What keeps a kernel from every roof; ``None`` where work and time were counted."""
     if totals.duration_ns is None:
         return "no duration was collected"
-    return "neither FLOP nor DRAM bytes were counted"
+    if totals.dram_rate_pair is None and not any(True for _ in _work_rates(totals)):
+        return "neither FLOP nor DRAM bytes were counted"
+    return None
+
+
+def _no_profiled(totals: KernelTotals, chip: Chip | None) -> Absence:
+    """Why nothing stands at the clock of the profile: no work, or no peak to set it against."""
+    field, missing = "speed_of_light.profiled", _why_not_counted(totals)
+    if missing is not None:
+        return Absence(
+            field=field,
+            reason=missing,
+            remedy="collect FLOP and DRAM byte counters: `--set roofline` with ncu 2025.1 "
+            "or newer, or `solscope plan --level roofline`",
+            is_derived=True,
+        )
+    metrics: list[str] = []
+    if totals.dram_rate_pair is not None:
+        metrics += ["dram__bytes.sum.peak_sustained", "dram__cycles_elapsed.avg.per_second"]
+    has_flop = any(True for _ in _work_rates(totals))
+    if has_flop and totals.peaks.sm_clock_hz is None:
+        metrics.append("sm__cycles_elapsed.avg.per_second")
+    lacks_size = has_flop and not totals.device.sm_count and chip is None
+    lacks = [*(["the clock"] if metrics else []), *(["the number of SMs"] if lacks_size else [])]
+    remedies = [f"collect `--metrics {','.join(metrics)}`"] if metrics else []
+    return Absence(
+        field=field,
+        reason="work was counted, but the peak at the clock of the profile is not known: "
+        + (f"it needs {' and '.join(lacks)}" if lacks else "no table holds it"),
+        remedy="; ".join([*remedies, *(["say the chip with --chip"] if lacks_size else [])])
+        or None,
+    )
 
 
 def _work_rates(totals: KernelTotals) -> Iterator[tuple[str, float]]:
@@ -234,13 +259,16 @@ def _profiled_compute(totals: KernelTotals, chip: Chip | None, resource: str) ->
         stored = _tensor_peak(peaks.tensor_flop_per_s, label)
         if stored is not None:
             return stored, f"sm__ops_path_tensor src_{label} dense peak_sustained", clock, "report"
-    if clock is None or not device.sm_count:
+    count = device.sm_count or (None if chip is None else chip.sm_count)
+    if clock is None or not count:
         return None
     per_sm = _rate_per_sm(resource, chip, device.compute_capability)
     if per_sm is None:
         return None
     rate, source = per_sm
-    return rate * device.sm_count * clock, source, clock, "table"
+    if not device.sm_count and chip is not None:
+        source += f", its {count} SMs (the report does not say how many the device has)"
+    return rate * count * clock, source, clock, "table"
 
 
 def _tensor_peak(stored: Mapping[str, float], label: str) -> float | None:

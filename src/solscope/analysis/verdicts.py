@@ -173,6 +173,15 @@ def _by_percentages(totals: KernelTotals, point: RooflinePoint) -> Verdict | Non
         )
     if l2 is not None and l2 >= 100 * NEAR:
         return Verdict(bound="l2", grounds=(f"L2 busy {l2:.1f} % of its peak (a percentage)",))
+    memory = totals.memory_pct
+    if memory is not None and memory >= 100 * NEAR and (dram is None or l2 is None):
+        return Verdict(
+            bound="unmeasured",
+            grounds=(
+                f"memory busy {memory:.1f} % of its peak (a percentage): whether that is DRAM, L2 "
+                "or L1 was not collected",
+            ),
+        )
     if busy is not None and busy >= 100 * NEAR and totals.flop_rate_pair is None:
         member = f" (its busiest unit: {totals.sm_busy_member})" if totals.sm_busy_member else ""
         return Verdict(

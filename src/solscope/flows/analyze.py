@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from solscope.analysis import chips, identity, roofline, verdicts, work
+from solscope.analysis import chips, devices, identity, roofline, verdicts, work
 from solscope.errors import ReportError, UsageError
 from solscope.flows import pages
 from solscope.flows.read import read_all
@@ -116,11 +116,7 @@ def analyze(
     patterns, dtypes = tables.family_patterns(), tables.dtype_patterns()
     wanted = None if kernel is None else _regex(kernel)
     if reports and not any(report.launches for report in reports):
-        raise ReportError(
-            "the report holds no result: the profiler recorded nothing",
-            where=", ".join(report.provenance.path for report in reports),
-            hint="look at the capture's log: `solscope diagnose LOG`",
-        )
+        raise _nothing(reports)
     identify = _Identifier(ceiling_set, chip)
     rows = [
         row
@@ -135,7 +131,21 @@ def analyze(
                 where=", ".join(report.provenance.path for report in reports),
                 hint="`solscope read FILE` lists the names",
             )
-    return _sorted(tuple(reports), rows)
+    return _sorted(tuple(reports), devices.compare(rows))
+
+
+def _nothing(reports: Sequence[Report]) -> ReportError:
+    """The error for reports without a launch: the page's own reason where it has one."""
+    where = ", ".join(report.provenance.path for report in reports)
+    for absence in (a for report in reports for a in report.absences if a.field == "launches"):
+        return ReportError(
+            f"no launch to analyse: {absence.reason}", where=where, hint=absence.remedy or ""
+        )
+    return ReportError(
+        "the report holds no result: the profiler recorded nothing",
+        where=where,
+        hint="look at the capture's log: `solscope diagnose LOG`",
+    )
 
 
 class _Identifier:

@@ -62,6 +62,10 @@ class Metrics(Protocol):
         """Names that are stored with neither an aggregate value nor a number."""
         ...
 
+    def half_digit(self, name: str) -> float:
+        """Half of the last digit that a rate per cycle was printed with; 0 where it is exact."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class PlainMetrics:
@@ -70,6 +74,7 @@ class PlainMetrics:
     values: Mapping[str, MetricValue]
     instance_lists: Mapping[str, tuple[Instance, ...]] = field(default_factory=dict)
     without_value: tuple[str, ...] = ()
+    half_digits: Mapping[str, float] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> MetricValue:
         return self.values[name]
@@ -102,6 +107,10 @@ class PlainMetrics:
     def valueless(self) -> tuple[str, ...]:
         """Names stored without a value."""
         return self.without_value
+
+    def half_digit(self, name: str) -> float:
+        """Half of the last digit printed; 0 where the value is exact."""
+        return self.half_digits.get(name, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -196,6 +196,12 @@ def _foot(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
             "data sheet.  –: not measured.",
             "",
         )
+    elif any(row.flop_rate.raw is not None or row.dram_rate.raw is not None for row in rows):
+        yield (
+            "No roof is known for what was counted: SM, DRAM and tensor are ncu's busy "
+            "percentages, no distance to a roof.  –: not measured.",
+            "",
+        )
     else:
         yield (
             "No work was counted: SM, DRAM and tensor are ncu's busy percentages, no distance to "

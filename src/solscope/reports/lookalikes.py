@@ -48,7 +48,7 @@ _MENTIONS = re.compile(r"\b(?:ncu|nsight compute)\b", re.IGNORECASE)
 def name_of(head: bytes, path: str) -> Lookalike | None:
     """What the file is, by its first bytes; ``None`` where nothing is known about it."""
     if not head.strip():
-        return Lookalike(kind="empty", what="the file is empty", hint="capture or export again")
+        return Lookalike(kind="empty", what="an empty file", hint="capture or export again")
     text = decode_head(head)
     for judge in (_pointer, _page, _listing, _log, _derived_table, _mention):
         found = judge(text)

@@ -13,6 +13,9 @@ from solscope.model.report import KernelLaunch, Metrics
 BYTES_PER_SECTOR = 32
 BYTES_PER_L1_WRITEBACK = 128
 
+ROUNDING = 0.005
+"""A printed rate per cycle makes a total only where its last digit hides less than this share."""
+
 PACKED_FP32_CAPABILITIES = frozenset({(10, 0), (10, 3)})
 """Chips that have the packed fadd2/fmul2/ffma2 families, which the scalar ones do not contain."""
 
@@ -80,15 +83,16 @@ def cycles(metrics: Metrics, unit: str, time_ns: float | None) -> float | None:
 def counter_sum(metrics: Metrics, counter: str, time_ns: float | None) -> float | None:
     """Device-wide total of a counter, by whichever rollup was stored.
 
-    ``X.sum``; else ``X.sum.per_cycle_elapsed`` x cycles of X's unit (exact: it gives back the
-    integer); else ``X.sum.per_second`` x time.
+    ``X.sum``; else ``X.sum.per_cycle_elapsed`` x cycles of X's unit (exact where it is stored
+    whole: it gives back the integer; left out where a page printed too few digits of it); else
+    ``X.sum.per_second`` x time.
     """
     total, per_cycle_name, per_second_name, unit = _rollups(counter)
     stored = number(metrics, total)
     if stored is not None:
         return stored
     per_cycle = number(metrics, per_cycle_name)
-    if per_cycle is not None:
+    if per_cycle is not None and _has_digits(metrics, per_cycle_name, per_cycle):
         if per_cycle == 0:
             return 0.0
         elapsed = cycles(metrics, unit, time_ns)
@@ -98,6 +102,22 @@ def counter_sum(metrics: Metrics, counter: str, time_ns: float | None) -> float 
     if rate is not None and time_ns is not None:
         return _integral(rate * time_ns * 1e-9)
     return None
+
+
+def _has_digits(metrics: Metrics, name: str, value: float) -> bool:
+    """Whether a printed value tells its total: 0.00 may be anything below half a hundredth."""
+    return metrics.half_digit(name) <= ROUNDING * abs(value)
+
+
+def _no_counter(metrics: Metrics, letter: str, precision: str) -> tuple[str, str]:
+    """(reason, remedy) for a scalar precision without a total."""
+    names = metrics.starting("smsp__sass_thread_inst_executed_op_" + letter)
+    if any(metrics.half_digit(name) for name in names):
+        return (
+            f"the {precision} operation counters were printed with too few digits per cycle",
+            "read the report itself (.ncu-rep), or collect the counters' .sum",
+        )
+    return _NO_COUNTER.format(precision), _FLOP_REMEDY
 
 
 @lru_cache(maxsize=1024)
@@ -183,9 +203,9 @@ def scalar_work(launch: KernelLaunch, time_ns: float | None, ledger: Ledger) -> 
     if fp32 is not None and launch.device.compute_capability in PACKED_FP32_CAPABILITIES:
         fp32 = _with_packed(metrics, fp32, time_ns, histogram, ledger)
     elif fp32 is None:
-        ledger.miss("flop.fp32", _NO_COUNTER.format("FP32"), _FLOP_REMEDY)
+        ledger.miss("flop.fp32", *_no_counter(metrics, "f", "FP32"))
     if fp64 is None:
-        ledger.miss("flop.fp64", _NO_COUNTER.format("FP64"), _FLOP_REMEDY)
+        ledger.miss("flop.fp64", *_no_counter(metrics, "d", "FP64"))
     return _with_fp16(metrics, time_ns, histogram, ledger, fp64=fp64, fp32=fp32)
 
 

@@ -47,6 +47,11 @@ FP16_ACCUMULATE = "_fp16acc"
 NO_TENSOR_CORES = re.compile(r"GTX 16\d\d|\bMX\d50\b|TU11[67]")
 """Turing parts without tensor cores share their compute capability with those that have them."""
 
+_WARPGROUP_INSTRUCTIONS = "sm__inst_executed_pipe_tensor_op_gmma.sum"
+_UNCOVERED = (
+    "wgmma (warpgroup) instructions were executed, and no counter that was collected counts "
+    "them: the hmma counter does not cover wgmma, and each counter covers its data type only"
+)
 _REMEDY = (
     "collect the tensor counter of the kernel's data type, such as `--metrics "
     "sm__ops_path_tensor_src_bf16_dst_fp32.sum` (ncu 2024.1 and newer; `--set full` from 2025.1)"
@@ -68,6 +73,9 @@ def tensor_work(launch: KernelLaunch, time_ns: float | None, ledger: Ledger) -> 
     else zero where the pipe is known to have been idle."""
     metrics = launch.metrics
     dense, sparse = _from_data_path(metrics, time_ns)
+    if dense is not None and _misses_warpgroups(metrics, dense, sparse):
+        ledger.miss("flop.tensor", _UNCOVERED, _REMEDY)
+        return TensorWork(dense=None, engagement="wgmma")
     if dense is not None:
         return TensorWork(
             dense=dense, sparse=sparse, engagement=_engagement(metrics, dense, sparse)
@@ -85,6 +93,18 @@ def tensor_work(launch: KernelLaunch, time_ns: float | None, ledger: Ledger) -> 
         reason += f" (tensor pipe {busy:.1f} % busy)"
     ledger.miss("flop.tensor", reason, _REMEDY)
     return TensorWork(dense=None, engagement=_engagement_by_pipe(metrics))
+
+
+def _misses_warpgroups(
+    metrics: Metrics, dense: Mapping[str, float], sparse: Mapping[str, float]
+) -> bool:
+    """Whether warpgroup instructions ran that none of the collected counters counts: only
+    warp-level ones (``hmma``, ``imma``) were collected, or those of another data type."""
+    if (number(metrics, _WARPGROUP_INSTRUCTIONS) or 0) <= 0:
+        return False
+    operations = {op for collected in _groups(metrics).values() for op in collected}
+    covers = any(op == "" or op.endswith("gmma") for op in operations)
+    return not covers or not (any(dense.values()) or any(sparse.values()))
 
 
 def _from_data_path(

@@ -30,6 +30,7 @@ _ALWAYS = {"time", "share", "bound_label"}
 _BUSY = {"sm_busy", "dram_busy", "tensor_pipe", "limiter"}
 
 COLUMNS: Sequence[Column] = (
+    Column(key="gpu", title="GPU", short="GPU", meaning="ordinal of the device that ran it"),
     Column(key="time", title="time", short="time", meaning="all launches together"),
     Column(key="share", title="share", short="time\n%", meaning="of the time of all kernels"),
     Column(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 from solscope.model.finding import Absence, Issue
-from solscope.model.report import Report
+from solscope.model.report import Device, Report
 from solscope.model.roofline import Ceiling, Chip, Standing
 from solscope.model.verdict import Analysis, KernelVerdict
 from solscope.render.view import bounds, numbers
@@ -73,6 +73,7 @@ class Page:
     kernel_count: str
     launch_count: str
     total_time: str
+    most_gpus: int
     complete: bool
     unknown_share: str
     absences: tuple[Absence, ...]
@@ -88,7 +89,8 @@ class Page:
         """How much is here, in one line."""
         kernels = "1 kernel" if self.kernel_count == "1" else f"{self.kernel_count} kernels"
         launches = "1 launch" if self.launch_count == "1" else f"{self.launch_count} launches"
-        return f"{kernels}, {launches}, {self.total_time} in kernels"
+        where = f", summed over {self.most_gpus} GPUs" if self.most_gpus > 1 else ""
+        return f"{kernels}, {launches}, {self.total_time} in kernels{where}"
 
     @property
     def unmeasured_text(self) -> str:
@@ -124,8 +126,14 @@ def page(analysis: Analysis, *, show_session: bool = False) -> Page:
         _report(report, chip, show_session)
         for report, chip in zip(analysis.reports, analysis.chips, strict=True)
     )
+    gpus = _gpus(analysis)
     rows = tuple(
-        row(kernel, rank, reports[kernel.totals.key.report].file)
+        row(
+            kernel,
+            rank,
+            reports[kernel.totals.key.report].file,
+            several_gpus=len(gpus[kernel.totals.key.report]) > 1,
+        )
         for rank, kernel in enumerate(analysis.kernels, start=1)
     )
     known = [k.totals.duration_ns for k in analysis.kernels if k.totals.duration_ns is not None]
@@ -138,6 +146,7 @@ def page(analysis: Analysis, *, show_session: bool = False) -> Page:
         kernel_count=numbers.count(len(rows)),
         launch_count=numbers.count(sum(k.totals.launches for k in analysis.kernels)),
         total_time=numbers.duration(sum(known) if known else None),
+        most_gpus=max(map(len, gpus.values()), default=1),
         complete=all(r.complete for r in reports),
         unknown_share=(
             numbers.fraction(analysis.unknown_time_share) if analysis.unknown_time_share else ""
@@ -145,6 +154,15 @@ def page(analysis: Analysis, *, show_session: bool = False) -> Page:
         absences=merged(analysis.absences),
         over=tuple(over_lines(rows)),
     )
+
+
+def _gpus(analysis: Analysis) -> dict[int, set[int | None]]:
+    """Ordinals of the devices that ran something, by report."""
+    found: dict[int, set[int | None]] = {}
+    for kernel in analysis.kernels:
+        totals = kernel.totals
+        found.setdefault(totals.key.report, set()).add(totals.device.ordinal)
+    return found
 
 
 def base_name(path: str) -> str:
@@ -184,7 +202,12 @@ def _report(report: Report, chip: Chip | None, show_session: bool) -> ReportRow:
 
 
 def _devices(report: Report) -> Iterable[str]:
-    return dict.fromkeys(device.name or "unknown GPU" for device in report.devices)
+    return dict.fromkeys(device.name or _unnamed(device) for device in report.devices)
+
+
+def _unnamed(device: Device) -> str:
+    capability = device.compute_capability
+    return "unknown GPU" if capability is None else "unknown GPU, CC {}.{}".format(*capability)
 
 
 def context(report: Report) -> str:

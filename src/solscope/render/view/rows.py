@@ -53,6 +53,7 @@ class Row:
     shape: str
     kind: str
     device: str
+    gpu: str
     chip: str
     family: str
     category: str
@@ -88,8 +89,9 @@ class Row:
     is_l2_resident: bool
 
 
-def row(verdict: KernelVerdict, rank: int, file: str) -> Row:
-    """Word one kernel of a file. ``rank`` is its place by total duration, from 1."""
+def row(verdict: KernelVerdict, rank: int, file: str, *, several_gpus: bool = False) -> Row:
+    """Word one kernel of a file. ``rank`` is its place by total duration, from 1; the GPU is
+    said where kernels of the file ran on several."""
     totals, point = verdict.totals, verdict.point
     device = totals.device
     sm_clock = totals.peaks.sm_clock_hz
@@ -109,6 +111,7 @@ def row(verdict: KernelVerdict, rank: int, file: str) -> Row:
         shape=shape(totals),
         kind=totals.kind.value,
         device=clean(device.name or "unknown GPU"),
+        gpu=ABSENT if device.ordinal is None or not several_gpus else str(device.ordinal),
         chip="" if verdict.chip is None else verdict.chip.key,
         family=verdict.identity.family,
         category=verdict.identity.category,

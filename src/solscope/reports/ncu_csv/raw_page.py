@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from solscope.model.metric_units import unit_of
@@ -24,9 +24,11 @@ from solscope.reports.printed.launches import device_of, dim3, launch, nvtx_rang
 from solscope.reports.printed.notes import Notes
 from solscope.reports.printed.number_format import PLAIN, NumberFormat
 from solscope.reports.printed.values import (
+    PER_CYCLE,
     Absent,
     Instanced,
     column_values,
+    half_digit,
     number_texts,
     plain_column,
     value_of,
@@ -163,6 +165,7 @@ def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
         else:
             mixed[name] = [value_of(cell, unit.exponent, form) for cell in raw.cells(i)]
     devices: dict[Device, Device] = {}
+    rates = _rates(raw, numbers)
     made = []
     plain_rows = _rows(plain, len(raw.rows))
     mixed_rows = _rows(mixed, len(raw.rows))
@@ -170,6 +173,11 @@ def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
         values: dict[str, MetricValue] = dict(zip(plain, next(plain_rows), strict=True))
         others = zip(mixed, next(mixed_rows), strict=True)
         metrics = plain_metrics(values, others, raw.notes)
+        halves = {
+            name: half for name, of in rates.items() if name in values and (half := of[index])
+        }
+        if halves:
+            metrics = replace(metrics, half_digits=halves)
         identity = raw.columns.identity(row)
         device = device_of(identity, metrics.values)
         ranges = [r for i, name in raw.columns.nvtx for r in nvtx_ranges(name, row[i])]
@@ -201,6 +209,17 @@ def _hides_small_values(
     if raw.scaled_are_fixed and raw.has_unit(position):
         return unit.base == "byte" and unit.exponent >= 9 and "0.000000" in cells
     return any(text in cells for text in ("0.00", "0,00"))
+
+
+def _rates(raw: RawRows, numbers: NumberFormat) -> dict[str, list[float]]:
+    """Half of the last digit in each row, for the columns of counters per cycle."""
+    found = {}
+    for position, (i, name) in enumerate(raw.metrics):
+        unit = _unit(raw, position, name) if name.endswith(PER_CYCLE) else None
+        if unit is not None:
+            form = _format(raw, position, numbers)
+            found[name] = [half_digit(cell, unit.exponent, form) for cell in raw.cells(i)]
+    return found
 
 
 def _format(raw: RawRows, position: int, numbers: NumberFormat) -> NumberFormat:

@@ -38,7 +38,8 @@ class Columns:
         )
 
     def is_row(self, row: Sequence[str]) -> bool:
-        """Whether a line belongs to the table: its ID and process are numbers.
+        """Whether a line belongs to the table: its ID and process are numbers, the process of a
+        full row may be blank (reports of 2019 do not hold it).
 
         Programs under profile print into the same stream, and ncu puts small tables of NUMA
         and NVLink topology between the rows; those lines are no rows.
@@ -47,8 +48,9 @@ class Columns:
             return False
         if "ID" not in self.position:
             return bool(self.cell(row, "Kernel Name"))
-        return all(
-            whole(self.cell(row, name)) is not None
-            for name in ("ID", "Process ID")
-            if name in self.position
-        )
+        if whole(self.cell(row, "ID")) is None:
+            return False
+        process = self.cell(row, "Process ID").strip()
+        if process == "" and "Process ID" in self.position:
+            return len(row) == self.width and bool(self.cell(row, "Kernel Name").strip())
+        return "Process ID" not in self.position or whole(process) is not None

@@ -164,6 +164,10 @@ class LazyMetrics:
                 if value is not None:
                     yield name, value
 
+    def half_digit(self, name: str) -> float:
+        """0: a report stores values whole."""
+        return 0.0
+
     def valueless(self) -> tuple[str, ...]:
         """Names stored without an aggregate (some of them have instances)."""
         self._positions()

@@ -20,7 +20,13 @@ from solscope.reports.printed.labels import Era, metric_of, section_identifier
 from solscope.reports.printed.launches import Identity, device_of
 from solscope.reports.printed.notes import Notes, is_rounded_to_zero
 from solscope.reports.printed.number_format import NumberFormat
-from solscope.reports.printed.values import Absent, Instanced, value_of
+from solscope.reports.printed.values import (
+    PER_CYCLE,
+    Absent,
+    Instanced,
+    half_digit,
+    value_of,
+)
 
 _RULE_KINDS = {"OK": "ok", "INF": "ok", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
 # Two decimals of a value scaled to at least 1 are right to half a percent; more is a difference.
@@ -98,6 +104,7 @@ class PrintedLaunch:
         values: dict[str, MetricValue] = {}
         instances: dict[str, tuple[Instance, ...]] = {}
         valueless: dict[str, None] = {}
+        halves: dict[str, float] = {}
         sections: dict[str, list[tuple[str, str, str]]] = {}
         chip = device_of(self.identity, {}).compute_capability
         for row in self.metrics:
@@ -107,6 +114,8 @@ class PrintedLaunch:
                 notes.unknown_labels[name] = None
             sections.setdefault(row.section, []).append((row.item, row.label, name))
             value = row.value(numbers)
+            if name.endswith(PER_CYCLE):
+                halves[name] = half_digit(row.text, printed_unit(row.unit).exponent, numbers)
             if is_rounded_to_zero(row.text):
                 notes.rounded[name] = None
             if isinstance(value, Instanced):
@@ -124,7 +133,7 @@ class PrintedLaunch:
                     del values[name]
                     valueless[name] = None
         without = tuple(name for name in valueless if name not in values)
-        return PlainMetrics(values, instances, without), PlainDetails(
+        return PlainMetrics(values, instances, without, halves), PlainDetails(
             section_list=tuple(_section(name, rows) for name, rows in sections.items()),
             rule_list=tuple(self.rules),
             nvtx_list=self.nvtx,

@@ -63,6 +63,25 @@ def plain_number(text: str, exponent: int) -> MetricValue | None:
     return float(f"{text}e{exponent}")
 
 
+PER_CYCLE = ".sum.per_cycle_elapsed"
+"""How a counter ends that totals are made of by its cycles, so that its digits matter."""
+
+
+def half_digit(text: str, exponent: int, numbers: NumberFormat) -> float:
+    """Half of a number's last decimal in base units; 0 for a whole number, which ncu prints only
+    where the value is one, and for what is no number.
+
+    >>> from solscope.reports.printed.number_format import PLAIN
+    >>> half_digit("0.25", 3, PLAIN), half_digit("17", 0, PLAIN)
+    (5.0, 0.0)
+    """
+    plain = numbers.plain(text.strip())
+    if _NUMBER.fullmatch(plain) is None or "e" in plain.lower():
+        return 0.0
+    decimals = len(plain.partition(".")[2])
+    return 0.5 * 10.0 ** (exponent - decimals) if decimals else 0.0
+
+
 def plain_column(
     cells: Sequence[str], exponent: int, numbers: NumberFormat
 ) -> Sequence[int | float] | None:
