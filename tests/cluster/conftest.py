@@ -1,0 +1,52 @@
+"""A cluster with containers for the tests of this folder, or a skip that says what is missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster import tools
+from tests.cluster.fixture import Cluster
+
+
+def require_containers() -> None:
+    """Skip where containers cannot run; fail where they are required."""
+    faults = tools.missing()
+    if not faults:
+        return
+    message = "no test cluster here; missing: " + "; ".join(faults)
+    if os.environ.get("SOLSCOPE_REQUIRE_CLUSTER") == "1":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """One cluster for all tests of the session."""
+    require_containers()
+    with Cluster() as running:
+        yield running
+        faults = running.controllers.faults + (running.node.faults() if running.node else [])
+    assert not faults, faults[0]
+
+
+@pytest.fixture
+def bare() -> Iterator[Cluster]:
+    """A cluster without a node: API and controllers only, no root and no containers needed."""
+    with Cluster(with_node=False) as running:
+        yield running
+
+
+_made = iter(range(10_000))
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """A namespace of the test's own, deleted afterwards."""
+    name = f"t{next(_made)}"
+    cluster.make_namespace(name)
+    yield name
+    cluster.faults.clear()
+    cluster.kubectl("delete", "namespace", name, "--wait=true", "--timeout=30s")

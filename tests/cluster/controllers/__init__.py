@@ -1,0 +1,1 @@
+"""Store in, store out: what the controller manager and the scheduler do, level-triggered."""

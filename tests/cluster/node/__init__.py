@@ -1,0 +1,1 @@
+"""Pods in, containers out: a kubelet in miniature on Debian's runc."""

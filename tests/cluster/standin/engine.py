@@ -1,0 +1,236 @@
+"""A stand-in for ``vllm serve``: the routes, metrics, process titles and slowness, no model.
+
+Runs inside containers of the test cluster; standard library only. What it answers follows facts
+recorded from vLLM 0.32: HTTP starts only after loading; ``/start_profile`` and
+``/stop_profile`` are 404 unless a profiler was configured; children carry their titles as
+their whole command line.
+
+Environment (all optional): STANDIN_LOAD_S seconds of loading, STANDIN_CRASH_AFTER_S,
+STANDIN_TOKEN_S seconds a token, STANDIN_KERNELS comma-separated kernel names. A profiler
+sets STANDIN_WINDOW: a folder where ``open`` lies while a profiling window is open, and where
+``launches`` gets a line for each kernel launch in it.
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+VERSION = "0.32.0"
+KERNELS = (
+    "void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, 128, 4>>(Flash_fwd_params)",
+    "nvjet_tst_64x8_64x16_4x1_v_bz_TNT",
+    "void vllm::rms_norm_kernel<__nv_bfloat16>(__nv_bfloat16*, const __nv_bfloat16*, float, int)",
+)
+
+
+class Engine:
+    """What the engine knows of itself."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self.arguments = argv
+        self.model = next((a for a in argv if not a.startswith("-")), "stand-in")
+        self.served = self._value("--served-model-name") or self.model
+        self.port = int(self._value("--port") or 8000)
+        self.host = self._value("--host") or "127.0.0.1"
+        self.key = self._value("--api-key") or os.environ.get("VLLM_API_KEY")
+        self.window = os.environ.get("STANDIN_WINDOW", "")
+        self.kernels = os.environ.get("STANDIN_KERNELS", "").split(",")
+        self.kernels = [name for name in self.kernels if name] or list(KERNELS)
+        self.lock = threading.Lock()
+        self.running = self.prompt = self.generated = self.succeeded = 0
+
+    def _value(self, flag: str) -> str | None:
+        for index, part in enumerate(self.arguments):
+            if part == flag and index + 1 < len(self.arguments):
+                return self.arguments[index + 1]
+            if part.startswith(flag + "="):
+                return part.split("=", 1)[1]
+        return None
+
+    @property
+    def profiler(self) -> str | None:
+        """The configured profiler: ``cuda``, ``torch`` or none."""
+        for part in self.arguments:
+            if part.startswith("--profiler-config.profiler="):
+                return part.split("=", 1)[1]
+        text = self._value("--profiler-config.profiler")
+        if text:
+            return text
+        config = self._value("--profiler-config")
+        return json.loads(config).get("profiler") if config else None
+
+    def metrics(self) -> str:
+        """The series that tell load and idleness."""
+        label = f'engine="0",model_name="{self.served}"'
+        rows = [
+            ("vllm:num_requests_running", "gauge", self.running),
+            ("vllm:num_requests_waiting", "gauge", 0),
+            ("vllm:kv_cache_usage_perc", "gauge", 0.0),
+            ("vllm:prompt_tokens_total", "counter", self.prompt),
+            ("vllm:generation_tokens_total", "counter", self.generated),
+        ]
+        lines = []
+        for name, kind, value in rows:
+            lines += [f"# TYPE {name} {kind}", f"{name}{{{label}}} {float(value)}"]
+        lines.append("# TYPE vllm:request_success_total counter")
+        name = "vllm:request_success_total"
+        lines.append(f'{name}{{{label},finished_reason="length"}} {float(self.succeeded)}')
+        return "\n".join(lines) + "\n"
+
+    def complete(self, body: dict) -> dict:
+        """Answer a completion after the time that its tokens take."""
+        tokens = int(body.get("max_tokens") or 16)
+        prompt = body.get("prompt") or body.get("messages") or ""
+        length = len(json.dumps(prompt)) // 4 + 1
+        with self.lock:
+            self.running += 1
+        time.sleep(tokens * float(os.environ.get("STANDIN_TOKEN_S", "0.001")))
+        self._launch(tokens)
+        with self.lock:
+            self.running -= 1
+            self.prompt += length
+            self.generated += tokens
+            self.succeeded += 1
+        usage = {"prompt_tokens": length, "completion_tokens": tokens}
+        usage["total_tokens"] = length + tokens
+        choice = {"index": 0, "text": "x" * tokens, "finish_reason": "length"}
+        return {
+            "id": f"cmpl-{self.succeeded}",
+            "object": "text_completion",
+            "model": self.served,
+            "choices": [choice],
+            "usage": usage,
+        }
+
+    def _launch(self, tokens: int) -> None:
+        if not self.window:
+            return
+        is_open = os.path.exists(os.path.join(self.window, "open"))
+        if self.profiler == "cuda" and not is_open:
+            return
+        with self.lock, open(os.path.join(self.window, "launches"), "a") as log:
+            for _ in range(tokens):
+                log.writelines(name + "\n" for name in self.kernels)
+
+    def set_window(self, *, is_open: bool) -> None:
+        """What cudaProfilerStart and cudaProfilerStop do."""
+        if not self.window:
+            return
+        path = os.path.join(self.window, "open")
+        if is_open:
+            with open(path, "w"):
+                pass
+        elif os.path.exists(path):
+            os.remove(path)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """vLLM's routes."""
+
+    protocol_version = "HTTP/1.1"
+    engine: Engine
+
+    def log_message(self, text: str, *args: object) -> None:
+        """Access log, as uvicorn has it."""
+        print(f'INFO:     127.0.0.1:0 - "{text % args}"', flush=True)
+
+    def _send(self, code: int, body: object) -> None:
+        is_text = isinstance(body, str)
+        data = body.encode() if is_text else json.dumps(body).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/plain" if is_text else "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _allowed(self, path: str) -> bool:
+        key = self.engine.key
+        return not (key and path.startswith("/v1")) or (
+            self.headers.get("Authorization") == f"Bearer {key}"
+        )
+
+    def answer(self) -> None:
+        """Answer any request."""
+        length = int(self.headers.get("Content-Length") or 0)
+        raw = self.rfile.read(length)
+        path, engine = self.path.split("?")[0], self.engine
+        if not self._allowed(path):
+            self._send(401, {"error": "Unauthorized"})
+        elif self.command == "GET" and path in ("/health", "/ping"):
+            self._send(200, "")
+        elif self.command == "GET" and path == "/version":
+            self._send(200, {"version": VERSION})
+        elif self.command == "GET" and path == "/load":
+            self._send(200, {"server_load": engine.running})
+        elif self.command == "GET" and path == "/metrics":
+            self._send(200, engine.metrics())
+        elif self.command == "GET" and path == "/v1/models":
+            model = {"id": engine.served, "object": "model", "owned_by": "vllm"}
+            self._send(200, {"object": "list", "data": [model]})
+        elif self.command == "POST" and path in ("/v1/completions", "/v1/chat/completions"):
+            self._send(200, engine.complete(json.loads(raw or b"{}")))
+        elif self.command == "POST" and path in ("/start_profile", "/stop_profile"):
+            if engine.profiler is None:
+                self._send(404, {"detail": "Not Found"})
+            else:
+                engine.set_window(is_open=path == "/start_profile")
+                self._send(200, "")
+        else:
+            self._send(404, {"detail": "Not Found"})
+
+
+def titled(title: str, folder: str) -> subprocess.Popen[bytes]:
+    """A child whose whole command line is its title, as setproctitle leaves it.
+
+    ``cat`` under another name: it ends when this process does, because its input then ends.
+    """
+    link = os.path.join(folder, title)
+    os.symlink("/bin/cat", link)
+    return subprocess.Popen([title], executable=link, stdin=subprocess.PIPE)
+
+
+def main() -> int:
+    """Load, serve, end on SIGTERM."""
+    argv = sys.argv[1:]
+    engine = Engine(argv[1:] if argv[:1] == ["serve"] else argv)
+    print(f"INFO vLLM API server version {VERSION}", flush=True)
+    print(f"INFO non-default args: {engine.arguments}", flush=True)
+    if os.environ.get("VLLM_PORT", "").startswith("tcp://"):
+        # A Service called vllm injects this; the real server refuses to start, too.
+        print(f"ValueError: VLLM_PORT '{os.environ['VLLM_PORT']}' appears to be a URI", flush=True)
+        return 1
+    children = [titled("VLLM::EngineCore", tempfile.mkdtemp())]
+
+    def end(*_: object) -> None:
+        for child in children:
+            child.kill()
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
+    time.sleep(float(os.environ.get("STANDIN_LOAD_S", "0.2")))
+    crash = os.environ.get("STANDIN_CRASH_AFTER_S")
+    if crash is not None:
+
+        def fall() -> None:
+            time.sleep(float(crash))
+            print("torch.OutOfMemoryError: CUDA out of memory.", flush=True)
+            os._exit(1)
+
+        threading.Thread(target=fall, daemon=True).start()
+    methods = {"do_GET": Handler.answer, "do_POST": Handler.answer, "engine": engine}
+    bound = type("BoundHandler", (Handler,), methods)
+    print("INFO:     Application startup complete.", flush=True)
+    http.server.ThreadingHTTPServer((engine.host, engine.port), bound).serve_forever()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,191 @@
+"""The stand-in engine and profiler behave as the recorded facts say."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+STANDIN = Path(__file__).parent / "standin"
+ENGINE = [sys.executable, str(STANDIN / "engine.py"), "serve", "tiny"]
+NCU = [sys.executable, str(STANDIN / "ncu.py")]
+CUDA = ["--profiler-config.profiler=cuda"]
+
+
+class Running:
+    """A process, its port and what it has printed."""
+
+    def __init__(self, command: list[str], port: int, log: Path, **env: str) -> None:
+        self.port, self.log = port, log
+        with log.open("wb") as sink:
+            environment = {**os.environ, "STANDIN_LOAD_S": "0", **env}
+            self.process = subprocess.Popen(
+                command, stdout=sink, stderr=subprocess.STDOUT, env=environment
+            )
+
+    def ask(self, path: str, body: object = None) -> tuple[int, str]:
+        data = None if body is None else json.dumps(body).encode()
+        url = f"http://127.0.0.1:{self.port}{path}"
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, data), timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refusal:
+            with refusal:
+                return refusal.code, refusal.read().decode()
+
+    def ready(self) -> None:
+        for _ in range(100):
+            try:
+                self.ask("/health")
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError(self.log.read_text())
+
+    def end(self) -> str:
+        self.process.terminate()
+        self.process.wait(10)
+        return self.log.read_text()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    running: list[Running] = []
+
+    def begin(before: list[str], *arguments: str, **env: str) -> Running:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        command = [*before, *ENGINE, "--port", str(port), *arguments]
+        running.append(Running(command, port, tmp_path / f"{len(running)}.log", **env))
+        return running[-1]
+
+    yield begin
+    for one in running:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.wait()
+
+
+def test_profile_routes_are_absent_unless_a_profiler_was_configured(
+    start: Callable[..., Running],
+) -> None:
+    plain, with_cuda = start([]), start([], *CUDA)
+    for engine in (plain, with_cuda):
+        engine.ready()
+    assert plain.ask("/start_profile", {})[0] == 404
+    assert with_cuda.ask("/start_profile", {})[0] == 200
+
+
+def test_counters_move_with_requests_and_rest_without(start: Callable[..., Running]) -> None:
+    engine = start([])
+    engine.ready()
+    engine.ask("/v1/completions", {"prompt": "a", "max_tokens": 7})
+    text = engine.ask("/metrics")[1]
+    assert 'vllm:generation_tokens_total{engine="0",model_name="tiny"} 7.0' in text
+    assert engine.ask("/metrics")[1] == text
+
+
+def test_the_child_has_its_title_as_its_whole_command_line(start: Callable[..., Running]) -> None:
+    engine = start([])
+    engine.ready()
+    pid = engine.process.pid
+    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    assert Path(f"/proc/{child}/cmdline").read_bytes() == b"VLLM::EngineCore\0"
+    assert Path(f"/proc/{child}/comm").read_text() == "VLLM::EngineCor\n"
+
+
+def profile(
+    start: Callable[..., Running], output: Path, *options: str, opens: bool = True, **env: str
+) -> str:
+    """Profile the engine through one request in a window; gives ncu's output."""
+    window = ("--profile-from-start", "off", "-k", "regex:rms_norm")
+    engine = start([*NCU, *window, "-o", str(output), *options], *CUDA, **env)
+    engine.ready()
+    engine.ask("/v1/completions", {"prompt": "before", "max_tokens": 2})
+    if opens:
+        engine.ask("/start_profile", {})
+    engine.ask("/v1/completions", {"prompt": "in", "max_tokens": 3})
+    engine.ask("/stop_profile", {})
+    time.sleep(0.4)
+    return engine.end()
+
+
+def test_ncu_profiles_the_wanted_kernels_of_the_window(
+    start: Callable[..., Running], tmp_path: Path
+) -> None:
+    ready = tmp_path / "ready.ncu-rep"
+    ready.write_bytes(b"NVR\0 made elsewhere")
+    text = profile(start, tmp_path / "out", "-c", "5", "--report-from", str(ready))
+    # Three tokens launch the kernel three times; the two before the window do not count.
+    assert text.count("==PROF== Profiling") == 3
+    # The server's own lines may stand between these, as they do with the real one.
+    assert '==PROF== Profiling "rms_norm_kernel" - 0: 0%' in text
+    assert text.count("100% - 8 passes\n") == 3
+    assert (tmp_path / "out.ncu-rep").read_bytes() == ready.read_bytes()
+
+
+def test_ncu_profiles_nothing_while_the_window_is_shut(
+    start: Callable[..., Running], tmp_path: Path
+) -> None:
+    text = profile(start, tmp_path / "out", opens=False)
+    assert "==WARNING== No kernels were profiled." in text
+    assert not (tmp_path / "out.ncu-rep").exists()
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        ("permission", "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"),
+        ("driver-busy", "==ERROR== Profiling failed because a driver resource was unavailable."),
+        ("memory", "==ERROR== Unhandled C++ exception: bad allocation"),
+        ("no-kernels", "==WARNING== No kernels were profiled."),
+        ("device-error", "==ERROR== Unknown Error on device 0."),
+    ],
+)
+def test_ncu_fails_in_its_own_words(
+    start: Callable[..., Running], tmp_path: Path, failure: str, message: str
+) -> None:
+    assert message in profile(start, tmp_path / "out", STANDIN_NCU_FAIL=failure)
+
+
+def test_ncu_s_report_can_be_cut(start: Callable[..., Running], tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    ready.write_bytes(bytes(1000))
+    options = ("--report-from", str(ready))
+    profile(start, tmp_path / "out", *options, STANDIN_NCU_FAIL="truncated")
+    assert (tmp_path / "out.ncu-rep").stat().st_size == 500
+
+
+def test_an_unknown_option_is_refused_as_ncu_refuses_it() -> None:
+    done = subprocess.run([*NCU, "--attach", "1"], capture_output=True, text=True, check=False)
+    text = "==ERROR== unrecognised option '--attach'. Use --help for further details.\n"
+    assert (done.stdout, done.returncode) == (text, 1)
+
+
+def test_a_program_launched_to_be_attached_starts_with_the_attaching(
+    start: Callable[..., Running], tmp_path: Path
+) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    engine = start([*NCU, "--mode", "launch", "--port", port])
+    time.sleep(0.5)
+    with pytest.raises(OSError, match="refused"):
+        engine.ask("/health")
+    command = [*NCU, "--mode", "attach", "--port", port, "-c", "1", "-o", str(tmp_path / "a")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tool:
+        engine.ready()
+        engine.ask("/v1/completions", {"prompt": "a", "max_tokens": 1})
+        assert tool.stdout is not None
+        assert "==PROF== Profiling" in tool.stdout.read()
+    assert (tmp_path / "a.ncu-rep").exists()
