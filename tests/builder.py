@@ -169,10 +169,10 @@ def metric(names: Names, kernel: Kernel, name: str, content: Value | Float32) ->
 
 def rule(content: Rule) -> bytes:
     message = blob(1, content.message) + number(2, content.kind) + blob(4, content.identifier)
-    items = blob(1, blob(1, message))
+    item = blob(1, message)
     if content.speedup_pct is not None:
-        speedup = number(1, content.speedup_kind) + double(2, content.speedup_pct)
-        items += blob(1, blob(10, speedup))
+        item += blob(10, number(1, content.speedup_kind) + double(2, content.speedup_pct))
+    items = blob(1, item)
     return (
         blob(1, content.identifier)
         + blob(2, content.identifier)

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from solscope.capture import metriclists, passes
+from solscope.capture.passes import estimate, table
 from solscope.capture.passes import library as host
-from solscope.capture.passes import table
 from solscope.errors import CaptureError, UsageError
 from solscope.model.plan import Level
 
@@ -124,7 +124,7 @@ def chip_entry(name: str, counters: host.ChipCounters) -> dict[str, Any]:
                 base_names=bases,
                 tensor=tensor.get(dtype or ""),
             )
-            lists[made.name] = cost(made.metrics)
+            lists[made.name] = cost(estimate.scheduled(made.metrics))
     return {
         "lists": lists,
         "tensor": tensor,

@@ -284,7 +284,7 @@ def sample() -> bytes:
     return builder.report(
         launches(),
         device=builder.Device(),
-        tool_version="built by solscope's tests, not captured",
+        tool_version="2025.3.1.0 (built, not captured)",
     )
 
 

@@ -42,6 +42,7 @@ RIGHTS = (
     "list networkpolicies",
     "list resourcequotas",
     "list configmaps",
+    "list persistentvolumeclaims",
 )
 
 

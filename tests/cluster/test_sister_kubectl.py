@@ -36,7 +36,7 @@ class _CreatingHandler(apiserver._Handler):
     kubectl asks the OpenAPI document whether the server can validate fields itself.
     """
 
-    def _create(self) -> None:
+    def create(self) -> None:
         if "selfsubjectaccessreviews" in self.path:
             apiserver._Handler.do_POST(self)
             return
@@ -48,18 +48,17 @@ class _CreatingHandler(apiserver._Handler):
             return
         self._json(201, {**obj, "metadata": {**obj["metadata"], "uid": "uid-1"}})
 
-    def _get(self) -> None:
+    def read(self) -> None:
         versions = {"api/v1": ("", "pods", "Pod"), "apis/batch/v1": ("batch", "jobs", "Job")}
-        if self.path == "/openapi/v3":
+        path = self.path.partition("?")[0]
+        if path == "/openapi/v3":
             urls = {name: {"serverRelativeURL": f"/openapi/v3/{name}"} for name in versions}
             self._json(200, {"paths": urls})
-        elif self.path.startswith("/openapi/v3/"):
-            version = self.path.removeprefix("/openapi/v3/")
+        elif path.startswith("/openapi/v3/"):
+            version = path.removeprefix("/openapi/v3/")
             self._json(200, _openapi(version, *versions[version]))
         else:
             apiserver._Handler.do_GET(self)
-
-    do_POST, do_GET = _create, _get
 
 
 def _openapi(version: str, group: str, plural: str, kind: str) -> dict[str, Any]:
@@ -78,7 +77,8 @@ class CreatingServer(apiserver.ApiServer):
     def __init__(self, objects: list[dict[str, Any]]) -> None:
         super().__init__(objects)
         self.made: list[tuple[str, bool, bool]] = []
-        self._server.RequestHandlerClass = type("Handler", (_CreatingHandler,), {"api": self})
+        own = {"api": self, "do_POST": _CreatingHandler.create, "do_GET": _CreatingHandler.read}
+        self._server.RequestHandlerClass = type("Handler", (_CreatingHandler,), own)
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ RESOURCES: Mapping[str, Sequence[tuple[str, str, bool, tuple[str, ...]]]] = {
         ("events", "Event", True, ("ev",)),
         ("configmaps", "ConfigMap", True, ("cm",)),
         ("resourcequotas", "ResourceQuota", True, ("quota",)),
+        ("persistentvolumeclaims", "PersistentVolumeClaim", True, ("pvc",)),
     ),
     "apps/v1": (
         ("deployments", "Deployment", True, ("deploy",)),

@@ -130,6 +130,7 @@ class FakeCluster:
     ) -> ExecResult:
         self._check("create", "pods/exec")
         self.calls.append(f"exec {pod} {container} {command[0]}")
+        self.get("pod", pod, namespace=namespace)
         missing = ExecResult(
             stdout=b"", stderr="executable file not found", exit_code=127, failed_to_start=True
         )

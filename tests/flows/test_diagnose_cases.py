@@ -141,4 +141,4 @@ def _is_readable(name: str) -> bool:
     from solscope.reports import formats
 
     head = Path(name).read_bytes()[:65536]
-    return any(reader.recognises(head, name) for reader in formats.WHOLE)
+    return formats.holds_counters(head, name)

@@ -29,7 +29,9 @@ from solscope.flows.world import Outcome, World
 
 WORLD = World(now=lambda: NOW)
 ANSWERS = {
-    "cmdline": "/usr/bin/python3\n/usr/local/bin/vllm\nserve\norg/model-8b\n--port\n8000",
+    "cmdline": "\x1e".join(
+        ["/usr/bin/python3", "/usr/local/bin/vllm", *SERVE[1:], "--port", "8000", ""]
+    ),
     "environ": "CUDA_VERSION=13.0.1\nCUDA_INJECTION64_PATH=/z/libzymtrace.so",
     "params": "RmProfilingAdminOnly: 0",
     "devices": "/dev/nvidia0\n/dev/nvidiactl",
@@ -140,7 +142,8 @@ def test_looking_inside_settles_what_the_objects_leave_open() -> None:
 
 
 def test_the_servers_version_is_asked_through_the_api_server() -> None:
-    made = deployment(container(command=[*SERVE, "--port", "8000"], image="own/vllm:latest"))
+    # The port comes from the process: the template does not state it.
+    made = deployment(container(image="own/vllm:latest"))
     path = "/api/v1/namespaces/serving/pods/chat-1:8000/proxy/version"
     cluster = a_cluster(
         made=made, outputs={"sh": output(ANSWERS)}, bodies={path: b'{"version":"0.24.0"}'}
@@ -156,6 +159,13 @@ def test_an_image_without_a_shell_still_tells_its_command_line() -> None:
     assert outcome.value.snapshot.engine.model == "org/other"
 
 
+def test_a_script_of_several_lines_as_first_process_stays_one_word() -> None:
+    words = ["sh", "-c", "sleep 1\nvllm serve org/third \\\n --max-num-seqs 3", ""]
+    texts = {**ANSWERS, "cmdline": "\x1e".join(words)}
+    engine = live(a_cluster(outputs={"sh": output(texts)}), exec=True).value.snapshot.engine
+    assert (engine.model, engine.max_num_seqs) == ("org/third", 3)
+
+
 def test_a_refused_exec_is_an_unknown_with_its_right() -> None:
     outcome = live(a_cluster(denied=["create pods/exec"]), exec=True)
     assert outcome.exit_code == 0
@@ -166,7 +176,7 @@ def test_a_secret_inside_the_container_is_never_shown() -> None:
     texts = {
         **ANSWERS,
         "environ": "VLLM_API_KEY=verysecret\nCUDA_VERSION=13.0",
-        "cmdline": "vllm\nserve\nm\n--api-key\nverysecret",
+        "cmdline": "\x1e".join(["vllm", "serve", "m", "--api-key", "verysecret"]),
     }
     for form in ("table", "json"):
         outcome = live(a_cluster(outputs={"sh": output(texts)}), exec=True, format=form)
@@ -177,6 +187,34 @@ def test_a_secret_inside_the_container_is_never_shown() -> None:
 def test_a_pod_that_has_gone_is_said() -> None:
     with pytest.raises(NotFound, match="not found"):
         live(a_cluster(), "pod/gone")
+
+
+def test_a_pod_that_goes_meanwhile_is_an_unknown_not_a_crash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = a_cluster(outputs={"sh": output(ANSWERS)})
+    listed = cluster.list
+
+    def gone(kind: str, **options: Any) -> tuple[Any, ...]:
+        found = listed(kind, **options)
+        if kind == "pods":
+            cluster.objects = [obj for obj in cluster.objects if obj["kind"] != "Pod"]
+        return found
+
+    monkeypatch.setattr(cluster, "list", gone)
+    outcome = live(cluster, exec=True)
+    assert outcome.exit_code == 0
+    assert "not found" in outcome.text
+
+
+def test_what_the_server_says_of_its_memory_outranks_its_defaults() -> None:
+    made = deployment(container(command=[*SERVE, "--port", "8000"]))
+    proxy = "/api/v1/namespaces/serving/pods/chat-1:8000/proxy/"
+    metrics = b'vllm:cache_config_info{block_size="16",gpu_memory_utilization="0.4"} 1.0'
+    bodies = {f"{proxy}metrics": metrics}
+    cluster = a_cluster(made=made, outputs={"sh": output(ANSWERS)}, bodies=bodies)
+    fact = live(cluster, exec=True).value.snapshot.engine.memory_fraction
+    assert (fact.value, fact.source) == (0.4, "GET /metrics, vllm:cache_config_info")
 
 
 def test_an_unknown_kind_is_said() -> None:

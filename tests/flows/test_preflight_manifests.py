@@ -53,7 +53,8 @@ LIVE = (
 def answers(*files: Path) -> tuple[Preflight, ...]:
     names = tuple(str(require(path)) for path in files)
     value = preflight.run(PreflightRequest(filename=names), WORLD).value
-    return value if isinstance(value, tuple) else (value,)  # type: ignore[return-value]
+    found = value if isinstance(value, tuple) else (value,)
+    return tuple(item for item in found if isinstance(item, Preflight))
 
 
 def live(name: str) -> tuple[Preflight, ...]:

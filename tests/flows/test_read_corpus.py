@@ -153,3 +153,9 @@ def test_achieved_bandwidth_stays_under_the_authors_theoretical_peak() -> None:
     assert rate is not None
     # 177.9 MB in 292.9 us is 607 GB/s of 672; the author's own copy reached 590
     assert peaks["measured"] < rate < peaks["theoretical"]
+
+
+def test_the_address_of_a_live_query_is_known_without_loading_its_reader() -> None:
+    from solscope.reports.zymtrace import live
+
+    assert live.SCHEMES == formats.LIVE

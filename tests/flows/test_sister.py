@@ -15,7 +15,7 @@ from tests import corpus
 from tests.sisters import a_container, a_deployment, a_plan, an_object, read_manifest
 
 from solscope.capture import planfile
-from solscope.capture.sister import assembly, documents, isolation, rules, target
+from solscope.capture.sister import assembly, documents, isolation, owners, rules, target
 from solscope.errors import UsageError
 from solscope.flows import sister as flow
 from solscope.flows.world import Outcome, World
@@ -251,7 +251,7 @@ def test_every_form_of_sister_is_valid_kubernetes(
     # The field for image volumes is known since 1.31.
     versions = VERSIONS[1:] if tools == "image-volume" else VERSIONS
     for version in versions:
-        for item in (*outcome.value.objects, assembly.pod_of(outcome.value)):
+        for item in (*outcome.value.objects, owners.pod_of(outcome.value)):
             kubernetes_validate.validate(dict(item), version, strict=True)
 
 

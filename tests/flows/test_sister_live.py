@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from tests import corpus
-from tests.sisters import a_deployment, a_plan, an_object, read_manifest
+from tests.sisters import a_container, a_deployment, a_plan, an_object, read_manifest
 
 from solscope.capture import planfile
-from solscope.cluster.port import Conflict, Forbidden, NotFound, Refused, UnknownKind
+from solscope.cluster.port import Conflict, ExecResult, Forbidden, NotFound, Refused, UnknownKind
 from solscope.errors import ClusterError, UsageError
 from solscope.flows import sister as flow
 from solscope.flows.world import Outcome, World
@@ -40,6 +40,8 @@ class StubCluster:
         self.namespace = namespace
         self.forbidden, self.unknown = set(forbidden), set(unknown)
         self.refuse = dict(refuse or {})
+        self.cmdline = b""
+        self.version = b'{"major": "1", "minor": "36"}'
         self.calls: list[tuple[str, str]] = []
         self._uids = (f"uid-{number}" for number in itertools.count(1))
 
@@ -65,6 +67,14 @@ class StubCluster:
         if error is not None:
             raise error
         return {**obj, "metadata": {**obj["metadata"], "uid": next(self._uids)}}
+
+    def raw(self, path: str) -> bytes:
+        assert path == "/version"
+        return self.version
+
+    def exec(self, pod: str, container: str, command: Any, **_: Any) -> ExecResult:
+        self.calls.append(("exec", pod))
+        return ExecResult(stdout=self.cmdline, stderr="", exit_code=0)
 
     def delete(
         self, kind: str, name: str, *, uid: str | None = None, namespace: str | None = None
@@ -219,3 +229,44 @@ def test_a_file_can_be_applied_and_is_matched_against_the_cluster_too(tmp_path: 
     outcome = flow.run(request, world)
     assert outcome.exit_code == 1
     assert "sister-not-isolated" in findings(outcome)
+
+
+def test_a_command_that_only_the_image_knows_is_read_in_the_running_container(
+    tmp_path: Path,
+) -> None:
+    target = a_deployment(a_container(command=None, args=["org/model"]))
+    pod = an_object("Pod", "chat-1", {"containers": []}, status={"phase": "Running"})
+    pod["metadata"]["labels"] = {"app": "chat"}
+    cluster = StubCluster([target, pod])
+    cluster.cmdline = b"python3\0-m\0vllm.entrypoints.openai.api_server\0org/model\0"
+    assert run(tmp_path, cluster).exit_code == 1
+    outcome = run(tmp_path, cluster, exec=True)
+    assert isinstance(outcome.value, Sister)
+    (server,) = outcome.value.objects[-1]["spec"]["template"]["spec"]["containers"]
+    assert server["args"] == ["python3", "-m", "vllm.entrypoints.openai.api_server", "org/model"]
+    assert cluster.calls == [("exec", "chat-1")]
+
+
+def test_looking_inside_needs_a_live_target(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--exec needs a live target"):
+        run(tmp_path, StubCluster([]), file=tmp_path / "x.yaml", exec=True)
+
+
+@pytest.mark.parametrize(
+    ("version", "tools", "refused"),
+    [
+        (b'{"major": "1", "minor": "28+"}', "init-container", ["sister-no-native-sidecar"]),
+        (b'{"major": "1", "minor": "29"}', "init-container", []),
+        (b'{"major": "1", "minor": "34+"}', "image-volume", ["sister-no-image-volume"]),
+        (b'{"major": "1", "minor": "35"}', "image-volume", []),
+        (b"no version", "image-volume", []),
+    ],
+)
+def test_a_cluster_too_old_for_the_sister_is_told_from_its_version(
+    tmp_path: Path, version: bytes, tools: str, refused: list[str]
+) -> None:
+    cluster = StubCluster([a_deployment()])
+    cluster.version = version
+    outcome = run(tmp_path, cluster, tools=tools, ncu="/opt/ncu")
+    assert isinstance(outcome.value, Sister)
+    assert [item.code for item in outcome.value.findings if item.blocks] == refused

@@ -108,3 +108,11 @@ def test_tool_version_and_device_are_the_manifests(record: dict[str, Any]) -> No
         assert report.provenance.tool_version.startswith(version)
     assert [device.name for device in report.devices] == record["gpu"]
     assert ["{}.{}".format(*device.compute_capability) for device in report.devices] == record["cc"]
+
+
+def test_rule_advice_carries_ncus_own_estimated_speed_up() -> None:
+    launch = solscope.read(str(corpus.find("2025-04-21_v2-float4"))).launches[0]
+    advice = {a.rule: a for a in launch.details.rules() if a.speedup_pct is not None}
+    assert advice["CPIStall"].speedup_kind == "global"
+    assert advice["CPIStall"].speedup_pct == pytest.approx(10.7757, abs=1e-4)
+    assert advice["IssueSlotUtilization"].speedup_kind == "local"

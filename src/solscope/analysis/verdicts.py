@@ -158,14 +158,14 @@ def _by_percentages(totals: KernelTotals, point: RooflinePoint) -> Verdict | Non
     """Where nothing was counted, ncu's busy percentages can still say what is busy."""
     if point.intensity is not None:
         return None
-    has_bytes = totals.dram_rate_pair is not None
+    stands = any(s.resource == "dram" for s in point.profiled)
     dram, l2, busy = totals.dram_pct, totals.l2_pct, totals.sm_busy_pct
-    if dram is not None and dram >= 100 * NEAR and not has_bytes:
+    if dram is not None and dram >= 100 * NEAR and not stands:
         return Verdict(
             bound="dram",
             grounds=(
-                f"DRAM busy {dram:.1f} % of its peak (a percentage; no bytes were counted, "
-                "so no claim of the roof)",
+                f"DRAM busy {dram:.1f} % of its peak (a percentage; bytes or the peak were not "
+                "counted, so no claim of the roof)",
             ),
         )
     if l2 is not None and l2 >= 100 * NEAR:

@@ -11,7 +11,6 @@ from typing import Literal
 from solscope.capture import diagnosis
 from solscope.capture.diagnosis import Evidence
 from solscope.errors import ReportError, UsageError
-from solscope.flows.read import counters
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
 from solscope.model.diagnosis import Outcome as Answer
@@ -94,9 +93,10 @@ def _gather(request: DiagnoseRequest, world: World) -> tuple[list[Evidence], lis
 
 def _tables(path: str, head: bytes) -> list[Report]:
     """The report that a text holds beside its log lines, where a reader knows it."""
+    from solscope.flows.read import counters
     from solscope.reports import formats
 
-    if not any(reader.recognises(head, path) for reader in formats.WHOLE):
+    if not formats.holds_counters(head, path):
         return []
     try:
         return [counters(formats.read(path))]
@@ -142,6 +142,7 @@ def _environment(value: str) -> Evidence:
 
 
 def _report(path: str) -> Report:
+    from solscope.flows.read import counters
     from solscope.reports import formats
 
     return counters(formats.read(path))

@@ -31,10 +31,12 @@ def text(
     if format == "markdown":
         from solscope.render import markdown
 
-        return markdown.page(analysis, top=top, sort=sort)
+        return markdown.page(analysis, top=top, sort=sort, show_session=show_session)
     from solscope.render import terminal
 
-    return terminal.table(analysis, width=width, color=color, top=top, sort=sort)
+    return terminal.table(
+        analysis, width=width, color=color, top=top, sort=sort, show_session=show_session
+    )
 
 
 def write(

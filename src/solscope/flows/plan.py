@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import tempfile
@@ -18,6 +19,15 @@ from solscope.flows.world import Outcome, World
 from solscope.model.plan import Level, MetricList, PassEstimate, Strategy, Window
 from solscope.render import plan as page
 
+_POSITIVE = (
+    "kernel_time_us",
+    "memory_gb",
+    "host_memory_gb",
+    "probe_budget_s",
+    "max_time_s",
+    "tensor_parallel",
+    "gpu_memory_utilization",
+)
 Counters = passes.LibraryCounters | passes.TableCounters
 
 
@@ -65,6 +75,9 @@ class PlanRequest:
     kernel_time_us: float | None = option("Time of one launch in µs.", default=None)
     memory_gb: float | None = option("Device memory in use, GB.", default=None)
     host_memory_gb: float | None = option("Host memory the sister may use, GB.", default=None)
+    probe_budget_s: float | None = option(
+        "How long the liveness probe lets the target be silent, in s.", default=None
+    )
     tensor_parallel: int | None = option("Ranks of the engine.", default=None, alias="--tp")
     gpu_memory_utilization: float | None = option(
         "Lower the sister's memory fraction to this.", default=None
@@ -89,6 +102,7 @@ class PlanRequest:
 
 def run(request: PlanRequest, world: World) -> Outcome:
     """Resolve chip and list, predict passes, decide, and write the plan if told where."""
+    _check(request)
     checked = _preflight(request)
     chip = _chip(request, checked)
     counters = passes.counters_of(chip.name, prefer_table=request.no_library)
@@ -115,7 +129,7 @@ def run(request: PlanRequest, world: World) -> Outcome:
         clock_control=request.clock_control,
         graph_profiling=request.graph_profiling,
         ncu_version=request.ncu_version,
-        run=tuple(shlex.split(request.run)) if request.run else (),
+        run=_words(request.run),
         window=None if request.window is None else Window(request.window),
         strategy=_strategy(request, checked),
         strategy_reason=None if checked is None or request.strategy else checked.reason,
@@ -137,6 +151,31 @@ def run(request: PlanRequest, world: World) -> Outcome:
     )
 
 
+def _check(request: PlanRequest) -> None:
+    """Refuse what no plan can mean."""
+    if request.target is not None and "/" not in request.target:
+        raise UsageError(
+            f"{request.target!r} names no workload",
+            hint="write kind/name, and repeat --kernels for each pattern",
+        )
+    for name in _POSITIVE:
+        value = getattr(request, name)
+        if value is not None and not 0 < value < math.inf:
+            option_name = "--" + name.replace("_", "-")
+            raise UsageError(f"{value:g} is no positive number", where=option_name)
+    fraction = request.gpu_memory_utilization
+    if fraction is not None and fraction > 1:
+        raise UsageError(f"{fraction:g} is no fraction", where="--gpu-memory-utilization")
+
+
+def _words(line: str | None) -> tuple[str, ...]:
+    """A command line's words. Raises UsageError for an open quote."""
+    try:
+        return tuple(shlex.split(line or ""))
+    except ValueError as error:
+        raise UsageError(f"no shell command: {error}", where="--run") from error
+
+
 def _full(
     full: MetricList, wanted: MetricList, counters: Counters, family: str
 ) -> PassEstimate | None:
@@ -149,7 +188,7 @@ def _preflight(request: PlanRequest) -> evidence.Preflighted | None:
     if request.preflight is None:
         return None
     document = _json(request.preflight)
-    return evidence.of_preflight(document, where=str(request.preflight))
+    return evidence.of_preflight(document, where=str(request.preflight), workload=request.target)
 
 
 def _chip(request: PlanRequest, checked: evidence.Preflighted | None) -> metriclists.ChipName:
@@ -197,9 +236,10 @@ def _facts(request: PlanRequest, checked: evidence.Preflighted | None) -> planni
     """The preflight's facts, overlaid with what the user said."""
     facts = planning.Facts() if checked is None else checked.facts
     said: dict[str, Any] = {
-        "target": request.target,
+        "target": facts.target or request.target,
         "resident_bytes": _scaled(request.memory_gb, 1e9),
         "host_free_bytes": _scaled(request.host_memory_gb, 1e9),
+        "probe_budget_s": request.probe_budget_s,
         "tensor_parallel": request.tensor_parallel,
         "kernel_time_s": _scaled(request.kernel_time_us, 1e-6),
     }

@@ -148,21 +148,29 @@ def _with_inside(taken: Any, cluster: Any) -> Any:
         note = "no running pod to look inside"
         return replace(taken, notes=(*taken.notes, note))
     pod = next((p for p in running if p.is_ready), running[0])
-    inside = snapshot.look_inside(
-        cluster,
-        pod=str(pod.name),
-        container=taken.server.name,
-        namespace=taken.namespace,
-        port=taken.engine.port if taken.engine else None,
-    )
-    taken = replace(taken, inside=inside)
+    name, space = str(pod.name), taken.namespace
+    inside = snapshot.look_inside(cluster, pod=name, container=taken.server.name, namespace=space)
+    port = engine.port_of(_running_engine(taken, inside) or taken.engine)
+    inside = snapshot.ask_server(inside, cluster, pod=name, namespace=space, port=port)
+    seen = _running_engine(taken, inside)
+    return replace(taken, inside=inside, engine=seen or taken.engine)
+
+
+def _running_engine(taken: Any, inside: Any) -> Any:
+    """The server's arguments as the process has them; None where it cannot be told."""
+    from solscope.capture import engine, snapshot
+
     cmdline = inside.text("cmdline")
-    if cmdline:
-        words = cmdline.replace("\n", "\0").encode()
-        seen = engine.from_process(words, taken.server, version=inside.text("version"))
-        if seen.engine is not None:
-            taken = replace(taken, engine=seen)
-    return taken
+    if not cmdline:
+        return None
+    seen = engine.from_process(
+        cmdline.replace(snapshot.WORD_END, "\0").encode(),
+        taken.server,
+        environment=inside.env,
+        version=inside.text("version"),
+        metrics=inside.text("metrics"),
+    )
+    return seen if seen.engine is not None else None
 
 
 def _shown(answers: Sequence[Any], request: PreflightRequest, world: World) -> Outcome:

@@ -60,6 +60,9 @@ class SisterRequest:
     server_command: str | None = option(
         "The server's whole command line, where only its image knows it.", default=None
     )
+    exec: bool = option(
+        "Read that command line in the target's running container (reads only).", default=False
+    )
     tools: Literal["init-container", "image-volume", "in-image"] = option(
         "How ncu gets into the pod. image-volume needs Kubernetes 1.35 and --ncu.",
         default="init-container",
@@ -102,6 +105,9 @@ def run(request: SisterRequest, world: World) -> Outcome:
     plan, digest = _plan(request.plan)
     options = _options(request)
     chosen, seen, cluster = _target(request, world)
+    if cluster is not None and request.exec and not options.server_command:
+        command = surroundings.running_command(cluster, chosen, seen.objects)
+        options = replace(options, server_command=command)
     sister = assembly.build(
         chosen,
         plan,
@@ -109,6 +115,7 @@ def run(request: SisterRequest, world: World) -> Outcome:
         options=options,
         plan_digest=digest,
         unread=seen.unread,
+        server_version=seen.version,
     )
     if cluster is not None and request.apply and not sister.is_refused:
         sister = creation.rehearse(cluster, sister)
@@ -144,6 +151,8 @@ def _target(
         raise UsageError("no target", hint="name one (deploy/NAME -n NS) or give -f manifest.yaml")
     if request.yes and not request.apply:
         raise UsageError("--yes belongs to --apply", hint="add --apply, or leave --yes out")
+    if request.exec and request.file is not None:
+        raise UsageError("--exec needs a live target", hint="leave out -f, or leave out --exec")
     if request.file is None:
         return _live(request, world)
     objects = _objects(request.file)

@@ -84,7 +84,8 @@ class UnknownMetric:
 class MetricList:
     """What ncu is asked for on one chip: metrics by full name, sections, or a section set.
 
-    ``answers`` names the questions that the list settles, ``unknown`` what was left out.
+    ``answers`` names the questions that the list settles, ``unknown`` names that the chip has
+    not, ``left_out`` work that the chip could count and the list does not.
     """
 
     name: str
@@ -95,6 +96,7 @@ class MetricList:
     dtype: str | None = None
     answers: tuple[str, ...] = ()
     unknown: tuple[UnknownMetric, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 class NameBase(StrEnum):

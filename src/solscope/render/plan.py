@@ -98,6 +98,8 @@ def _list(plan: CapturePlan, width: int) -> Iterator[str]:
         yield f"  collects  {len(wanted.metrics)} metrics{sections}"
     elif wanted.section_set is not None:
         yield f"  collects  ncu's section set {wanted.section_set}"
+    for work in wanted.left_out:
+        yield f"  not       {work}"
     launches = plan.launches
     chosen = launches.kernel or "every kernel"
     skipped = f", after {launches.skip} skipped" if launches.skip else ""

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from solscope.model.cluster import EngineArgs, Fact, GpuNode, WorkloadSnapshot
+from solscope.model.cluster import EngineArgs, Fact, GpuNode, ProbeKind, WorkloadSnapshot
 from solscope.model.finding import Finding
 from solscope.model.preflight import SCHEMA, Preflight
 
@@ -99,9 +99,12 @@ def as_data(preflight: Preflight) -> dict[str, Any]:
 def _context(workload: WorkloadSnapshot) -> dict[str, Any]:
     """What every number from this workload must carry."""
     engine, server = workload.engine, workload.server
+    liveness = server.probe(ProbeKind.LIVENESS) if server else None
     context: dict[str, Any] = {
         "image": server.image if server else None,
         "gpus_per_pod": server.gpus if server else None,
+        "host_memory_limit_bytes": server.memory_limit_bytes if server else None,
+        "liveness_budget_s": liveness.budget_s if liveness else None,
         "engine": None,
         "node": None if workload.node is None else _node(workload.node),
     }
@@ -183,9 +186,11 @@ def _unread(workload: WorkloadSnapshot) -> Iterator[tuple[str, str]]:
     for node in workload.nodes:
         if node.product.is_unknown and node.driver.is_unknown:
             yield f"node {node.name}", str(node.product.missing)
-    if workload.inside is not None:
-        for name, reason in workload.inside.unread.items():
-            yield f"inside: {name}", reason
+    silent: dict[str, list[str]] = {}
+    for name, reason in (workload.inside.unread if workload.inside else {}).items():
+        silent.setdefault(reason, []).append(name)
+    for reason, names in silent.items():
+        yield f"inside: {', '.join(names)}", reason
 
 
 def _finding(finding: Finding, width: int) -> list[str]:

@@ -7,41 +7,50 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import Any
 
 from solscope.errors import ReportError, UsageError
 from solscope.model.reading import FileReading
 from solscope.model.report import Report
 from solscope.model.trace import SampleReport, TimelineReport
-from solscope.reports import (
-    kineto,
-    lookalikes,
-    ncu_csv,
-    ncu_rep,
-    ncu_text,
-    nsys,
-    nsys_stats,
-    reader,
-    zymtrace,
-)
-from solscope.reports.zymtrace import live as zymtrace_live
+from solscope.reports import lookalikes, reader
 
 AnyReport = Report | TimelineReport | SampleReport
 
-WHOLE: tuple[ModuleType, ...] = (ncu_rep, ncu_csv, ncu_text)
-"""Readers of counters: a report fits in memory."""
+COUNTERS = ("ncu-rep", "ncu-csv", "ncu-text")
+"""Formats that hold counters; their files fit in memory. The others are read from the path."""
 
-STREAMED: tuple[ModuleType, ...] = (nsys, kineto, nsys_stats, zymtrace)
-"""Readers of timelines and samples: they read from the path, a piece at a time."""
 
-ORDER = (ncu_rep, nsys, kineto, ncu_csv, ncu_text, nsys_stats, zymtrace)
-"""Who is asked first. Magic numbers before headers, headers before mere column names."""
+def readers() -> Iterator[ModuleType]:
+    """The readers, in the order in which they are asked: magic numbers before headers, headers
+    before mere column names. Each is loaded when its turn comes."""
+    from solscope.reports import ncu_rep
+
+    yield ncu_rep
+    from solscope.reports import nsys
+
+    yield nsys
+    from solscope.reports import kineto
+
+    yield kineto
+    from solscope.reports import ncu_csv
+
+    yield ncu_csv
+    from solscope.reports import ncu_text
+
+    yield ncu_text
+    from solscope.reports import nsys_stats
+
+    yield nsys_stats
+    from solscope.reports import zymtrace
+
+    yield zymtrace
+
 
 GZIP_MAGIC = b"\x1f\x8b"
 SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 """What a folder is searched for; each may end in ``.gz`` too."""
 
-LIVE = zymtrace_live.SCHEMES
+LIVE = ("clickhouse://", "clickhouses://")
 """How the address of a live query begins."""
 
 
@@ -53,24 +62,24 @@ def read(path: str, *, locale: str | None = None, columns: str | None = None) ->
     like where no reader knows it.
     """
     if path.startswith(LIVE):
+        from solscope.reports import zymtrace
+
         return zymtrace.read(path, "", columns=columns)
-    head = _head(path)
-    chosen = _choose(head, path)
-    if chosen in STREAMED:
-        options: dict[str, Any] = {} if columns is None else {"columns": columns}
-        return chosen.read(path, _digest(path), **options)  # type: ignore[no-any-return]
+    chosen = _choose(_head(path), path)
+    if chosen.NAME not in COUNTERS:
+        given = {} if columns is None else {"columns": columns}
+        return chosen.read(path, _digest(path), **given)  # type: ignore[no-any-return]
     data = _bytes_of(path)
     sha256 = reader.digest(data)
     plain = _gunzip(data, path) if data.startswith(GZIP_MAGIC) else data
-    if chosen is ncu_rep:
-        return ncu_rep.read(path, plain, sha256)
-    return chosen.read(path, plain, sha256, locale=locale)  # type: ignore[no-any-return]
+    options = {} if chosen.NAME == "ncu-rep" else {"locale": locale}
+    return chosen.read(path, plain, sha256, **options)  # type: ignore[no-any-return]
 
 
 def explain(path: str, *, locale: str | None = None) -> FileReading:
     """How a printed table was understood, column by column. Raises as ``read`` does."""
     chosen = _choose(_head(path), path)
-    if chosen not in (ncu_csv, ncu_text):
+    if not hasattr(chosen, "explain"):
         raise UsageError(
             "only what ncu printed (CSV or text) has columns to explain",
             where=path,
@@ -87,10 +96,22 @@ def kind_of(path: str) -> str:
     return str(_choose(_head(path), path).NAME)
 
 
+def holds_counters(head: bytes, path: str) -> bool:
+    """Whether a file's first bytes are of a format that holds counters."""
+    return any(r.NAME in COUNTERS and r.recognises(head, path) for r in readers())
+
+
 def _choose(head: bytes, path: str) -> ModuleType:
-    for candidate in ORDER:
+    for candidate in readers():
         if candidate.recognises(head, path):
             return candidate
+    if len(head) == reader.HEAD_BYTES:
+        # A server's log can precede the table that ncu printed into it.
+        data = _bytes_of(path)
+        whole = _gunzip(data, path) if data.startswith(GZIP_MAGIC) else data
+        for candidate in readers():
+            if candidate.NAME in COUNTERS and candidate.recognises(whole, path):
+                return candidate
     found = lookalikes.name_of(head, path)
     if found is not None:
         raise ReportError(f"this is {found.what}", where=path, hint=found.hint)

@@ -91,8 +91,9 @@ def test_the_estimate_without_library_is_within_a_third(chip: str) -> None:
     names = by_table.base_names
     for level in (Level.TIME, Level.ROOFLINE, Level.WHY):
         metrics = metriclists.for_level(level, chip=chip, dtype=None, base_names=names).metrics
-        real = estimate.counter_passes(metrics, by_library)
-        assert abs(by_table.estimate(metrics) - real) <= max(1, real / 3), level
+        counted = estimate.scheduled(metrics)
+        real = estimate.counter_passes(counted, by_library)
+        assert abs(by_table.estimate(counted) - real) <= max(1, real / 3), level
 
 
 @needs_library
@@ -155,3 +156,33 @@ def test_the_table_says_which_library_made_it() -> None:
     found = passes.of_list(mine, table.TableCounters("GH100"), family="GH100")
     assert found.method is PassMethod.ESTIMATE
     assert library.PACKAGE in found.source
+
+
+def test_a_regular_expression_is_costed_by_what_it_selects() -> None:
+    counters = table.TableCounters("GH100")
+    narrow = passes.check((r"regex:sm__inst_executed\.(sum|avg)$",), counters)
+    assert narrow.known == ("sm__inst_executed.sum",)
+    wide = passes.check(("regex:^sm__inst_executed",), counters)
+    assert len(wide.known) > 10
+    with pytest.raises(UsageError, match="no metric of this chip"):
+        passes.check(("regex:^nothing__",), counters)
+    with pytest.raises(UsageError, match="not a regular expression"):
+        passes.check(("regex:(",), counters)
+
+
+def test_sampling_and_breakdowns_are_known_and_costed() -> None:
+    counters = table.TableCounters("GH100")
+    sampled = "group:smsp__pcsamp_warp_stall_reasons"
+    throughput = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+    checked = passes.check((sampled, f"breakdown:{throughput}"), counters)
+    assert checked.unknown == ()
+    assert estimate.scheduled(checked.known) == [throughput]
+    found = passes.of_list(a_list(*checked.known), counters, family="GH100")
+    assert found.other_passes == 3  # one as always, two for sampling warps
+
+
+def test_a_group_that_nobody_can_cost_is_said_to_be_left_out() -> None:
+    found = passes.of_list(
+        a_list("group:memory__chart"), table.TableCounters("GH100"), family="GH100"
+    )
+    assert any("not counted" in part for part in found.basis)

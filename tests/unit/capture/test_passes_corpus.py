@@ -33,9 +33,9 @@ def test_every_small_list_is_predicted_within_one_pass(found: list[bench.Observa
 def test_most_large_lists_are_predicted_within_one_pass(found: list[bench.Observation]) -> None:
     rows = of_kind(bench.compare(found), "large")
     assert len(rows) >= 40
-    assert bench.share_within(rows) >= 0.7
-    # The rest is the overlap that ncu 2025 finds for tensor and consumer-Blackwell lists.
-    assert all(abs(r.error) <= max(2, 0.25 * r.observation.reported) for r in rows)
+    assert bench.share_within(rows) >= 0.8
+    # The rest: consumer Blackwell, one release with seven sampling groups, short GA100 kernels.
+    assert all(abs(r.error) <= 5 for r in rows)
 
 
 def test_without_the_library_small_lists_are_within_a_third(

@@ -247,11 +247,11 @@ def test_a_shared_gpu_refuses(labels: dict[str, str], code: str) -> None:
     assert finding(examine(*on(labels)), code).blocks
 
 
-def test_a_mig_slice_is_possible_and_qualified() -> None:
+def test_a_mig_slice_refuses() -> None:
     made = deployment(container(resources={"limits": {"nvidia.com/mig-3g.20gb": 1}}))
-    answer = examine(made)
-    assert answer.exit_code == 0
-    assert "scaled to the slice" in finding(answer, "mig-slice").fact
+    found = finding(examine(made), "mig-slice")
+    assert found.blocks
+    assert "scaled to the slice" in found.fact
 
 
 @pytest.mark.parametrize("resource", ["amd.com/gpu", "gpu.intel.com/xe", "google.com/tpu"])
@@ -435,3 +435,47 @@ def test_every_finding_says_where_what_and_what_to_do() -> None:
         assert item.fact
         assert item.remedy
         assert item.evidence
+
+
+# -- storage -----------------------------------------------------------------------------
+
+
+def claimed(mode: str) -> Preflight:
+    made = deployment(volumes=[{"name": "w", "persistentVolumeClaim": {"claimName": "weights"}}])
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "weights", "namespace": "serving"},
+        "spec": {"accessModes": [mode]},
+    }
+    return examine(made, claim)
+
+
+def test_a_claim_of_one_pod_refuses_and_one_of_one_node_is_said() -> None:
+    assert finding(claimed("ReadWriteOncePod"), "volume-of-one-pod").blocks
+    assert not finding(claimed("ReadWriteOnce"), "volume-of-one-node").blocks
+    assert not any(code.startswith("volume-") for code in codes(claimed("ReadWriteMany")))
+
+
+def test_volumes_of_an_ordinal_refuse() -> None:
+    made = deployment()
+    made["kind"] = "StatefulSet"
+    made["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "weights"}}]
+    assert finding(examine(made), "volume-of-an-ordinal").blocks
+
+
+def test_a_dynamo_worker_refuses_in_a_plain_deployment_too() -> None:
+    command = ["python3", "-m", "dynamo.vllm", "--model", "m"]
+    assert finding(examine(deployment(container(command=command))), "registers-itself").blocks
+
+
+def test_a_script_that_joins_ray_refuses() -> None:
+    script = "ray start --address $HEAD; vllm serve m"
+    made = deployment(container(command=["bash", "-c", script]))
+    assert finding(examine(made), "ray-executor").blocks
+
+
+def test_the_engines_processes_are_shown_as_evidence() -> None:
+    texts = {"processes": "1 (vllm) S 0 1\n90 (VLLM::EngineCor) S 1 1"}
+    found = finding(examine(deployment(), texts=texts), "kernels-in-child-process")
+    assert found.evidence == ("running: VLLM::EngineCor (pid 90)",)

@@ -20,6 +20,7 @@ _MODULES: tuple[tuple[str, str], ...] = (
     ("dynamo.trtllm", "dynamo-trtllm"),
     ("tensorrt_llm", "tensorrt-llm"),
 )
+_RAY = re.compile(r"\bray\s+start\b|--ray[-_](?:cluster[-_]size|address)")
 _PROFILERS = frozenset({"ncu", "nsys", "nv-nsight-cu-cli", "nvprof", "rocprof", "rocprofv3"})
 
 
@@ -78,6 +79,8 @@ def in_words(
         return ServerCommand(form="shell", unresolved=missing, others=others)
     command, engine, start = served[-1]
     notes = [*_wrappers(command[:start])]
+    if any(_RAY.search(other) for other in others):
+        notes.append("the script starts or joins a Ray cluster")
     if len(served) > 1:
         notes.append(f"the script starts {len(served)} servers; the last one is read")
     return ServerCommand(
@@ -192,5 +195,6 @@ def _wrappers(entry: Sequence[str]) -> list[str]:
         if name in _PROFILERS:
             notes.append(f"the server is already started under {name}")
         elif name in ("mpirun", "mpiexec", "torchrun", "ray"):
-            notes.append(f"the server is started by {name}")
+            shown = "Ray" if name == "ray" else name
+            notes.append(f"the server is started by {shown}")
     return notes

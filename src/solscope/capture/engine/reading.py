@@ -13,7 +13,7 @@ from solscope.capture.engine.arguments import Options, parse
 from solscope.capture.engine.command import ServerCommand, find, in_words
 from solscope.capture.engine.options import TABLES
 from solscope.cluster.secrecy import MASK, masked
-from solscope.model.cluster import ContainerSnapshot, EngineArgs, Fact
+from solscope.model.cluster import ContainerSnapshot, EngineArgs, EnvVar, Fact
 
 _SUFFIX: Mapping[str, float] = {
     "k": 1e3,
@@ -23,6 +23,10 @@ _SUFFIX: Mapping[str, float] = {
     "g": 1e9,
     "G": 2**30,
 }  # vLLM reads 1k as 1000 and 1K as 1024
+
+
+# vLLM's and trtllm-serve's 8000, SGLang's 30000: used to ask a live server, never shown as stated.
+_DEFAULT_PORT: Mapping[str, int] = {"vllm": 8000, "tensorrt-llm": 8000, "sglang": 30000}
 
 
 def from_container(
@@ -42,21 +46,41 @@ def from_process(
     cmdline: bytes,
     container: ContainerSnapshot,
     *,
+    environment: tuple[EnvVar, ...] = (),
     version: str | None = None,
+    metrics: str | None = None,
     files: Mapping[str, str] | None = None,
 ) -> EngineArgs:
-    """What ``/proc/1/cmdline`` says: words separated by NUL. ``version``: GET /version's body."""
+    """What ``/proc/1/cmdline`` says: words separated by NUL.
+
+    ``environment`` is the process's own; ``version`` and ``metrics`` are the bodies of GET
+    /version and /metrics. Each knows more than the object does.
+    """
     words = [word.decode(errors="replace") for word in cmdline.split(b"\0") if word]
     env = {var.name: var.value for var in container.env if var.value is not None}
     command = in_words(words, env)
     args = _build(command, container, "/proc/1/cmdline", files or {}, form="process")
+    share = re.search(r'cache_config_info\{[^}]*gpu_memory_utilization="([\d.]+)"', metrics or "")
+    if share is not None:
+        source = "GET /metrics, vllm:cache_config_info"
+        args = replace(args, memory_fraction=Fact(value=float(share[1]), source=source))
     match = re.search(r'"version"\s*:\s*"v?(\d+\.\d+[^"]*)"', version or "")
-    if match is None:
-        return args
-    cuda = args.cuda
-    if not cuda.is_known or "table" in cuda.source:
-        cuda = image.cuda(container.image, args.engine, match[1])
-    return replace(args, version=Fact(value=match[1], source="GET /version"), cuda=cuda)
+    if match is not None:
+        cuda = args.cuda
+        if not cuda.is_known or "table" in cuda.source:
+            cuda = image.cuda(container.image, args.engine, match[1])
+        args = replace(args, version=Fact(value=match[1], source="GET /version"), cuda=cuda)
+    toolkit = next((var.value for var in environment if var.name == "CUDA_VERSION"), None)
+    if toolkit:
+        args = replace(args, cuda=Fact(value=toolkit, source="CUDA_VERSION in the container"))
+    return args
+
+
+def port_of(args: EngineArgs | None) -> int | None:
+    """The server's port, stated or by the engine's default."""
+    if args is None:
+        return None
+    return args.port or _DEFAULT_PORT.get(args.engine or "")
 
 
 def _build(

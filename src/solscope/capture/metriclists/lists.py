@@ -69,7 +69,7 @@ def for_level(
     """
     names = frozenset(base_names)
     answers, sections, wanted, wants_tensor = _collected(level)
-    metrics = [m for m in [*wanted, *_stand_ins(names)] if base_of(m) in names]
+    metrics = [m for m in [*wanted, *_stand_ins(names)] if base_of(m) in names or is_group(m)]
     if level is Level.FULL:
         metrics = []
     if wants_tensor and dtype is not None:
@@ -81,6 +81,7 @@ def for_level(
                 hint=f"this chip has {', '.join(dtypes_of(names)) or 'none'}",
             )
         metrics += [m for m in chosen if m not in metrics]
+    left_out = _left_out(dtype, names, metrics) if wants_tensor else ()
     return MetricList(
         name=level.value if dtype is None or not wants_tensor else f"{level.value}/{dtype}",
         chip=chip,
@@ -89,6 +90,7 @@ def for_level(
         section_set=section_set(level),
         dtype=dtype,
         answers=tuple(answers),
+        left_out=left_out,
     )
 
 
@@ -104,6 +106,24 @@ def _collected(level: Level) -> tuple[list[str], list[str], list[str], bool]:
     sections = sections + [s for s in entry.get("sections", ()) if s not in sections]
     metrics = metrics + list(entry.get("metrics", ()))
     return answers, sections, metrics, bool(entry.get("tensor"))
+
+
+def _left_out(dtype: str | None, names: frozenset[str], metrics: Sequence[str]) -> tuple[str, ...]:
+    """Tensor work that is not counted: all of it without a data type, else the dropped groups."""
+    if dtype is None:
+        has_tensor = any(name.startswith(STEM) for name in names)
+        return ("tensor work of any type (name one with --dtype)",) if has_tensor else ()
+    counted = {base_of(metric) for metric in metrics}
+    return tuple(
+        f"{dtype} tensor work that accumulates in FP16 ({group})"
+        for group in _bare(dtype, names)
+        if group not in counted
+    )
+
+
+def _bare(dtype: str, names: Iterable[str]) -> list[str]:
+    """The top-level groups of a type, which count each operation once."""
+    return [g for g in _groups(dtype, names) if "_op_" not in g and "sparsity" not in g]
 
 
 def _stand_ins(names: frozenset[str]) -> list[str]:
@@ -122,6 +142,11 @@ def base_of(metric: str) -> str:
     'dram__bytes'
     """
     return metric.partition(".")[0]
+
+
+def is_group(metric: str) -> bool:
+    """Whether the name stands for a group that ncu itself resolves."""
+    return metric.startswith("group:")
 
 
 def _source(base: str) -> str | None:
@@ -157,7 +182,7 @@ def choose_tensor(dtype: str, names: frozenset[str], cost: Cost | None = None) -
     """
     others = [m for m in _collected(Level.ROOFLINE)[2] if base_of(m) in names]
     groups = _groups(dtype, names)
-    bare = [g for g in groups if "_op_" not in g and "sparsity" not in g]
+    bare = _bare(dtype, groups)
     dense = [g for g in groups if g.endswith("_sparsity_off")]
     candidates = [_with_peaks(bare, dense)]
     fp32 = [g for g in bare if g.endswith("_dst_fp32")]

@@ -1,14 +1,15 @@
 """From scheduled counter passes to the passes that ncu will really make.
 
-What ncu adds to the scheduled counters, read off public reports (41 small lists, 34 large ones,
+What ncu adds to the scheduled counters, read off public reports (32 small lists, 42 large ones,
 ncu 2020.2 to 2026.2): one pass on top of every list; two for source counters (warp sampling and
-per-instruction counts); one for each group of PM sampling. The host library's schedule is the
-same in its releases 12.4 to 13.5 for these lists.
+per-instruction counts); one for each group of PM sampling. The host library's schedule hardly
+differs between its releases 12.4 and 13.5. See docs/explanation/passes.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -26,6 +27,7 @@ PM_SAMPLING_DEFAULT = 2
 FREE_PREFIXES = ("launch__", "device__", "profiler__", "numa__", "derived__", "nvlink__")
 WITH_SOURCE_COUNTERS = frozenset({"detailed", "full", "source"})
 WITH_PM_SAMPLING = frozenset({"full", "pmsampling"})
+BREAKDOWN, GROUP, REGEX = "breakdown:", "group:", "regex:"
 _SUFFIXES = (".sum", ".avg", ".ratio", ".pct", ".avg.pct_of_peak_sustained_elapsed")
 SECTIONS_WITHOUT_COUNTERS = frozenset({"LaunchStats", "Occupancy", "NumaAffinity"})
 
@@ -104,6 +106,20 @@ def is_free(metric: str) -> bool:
     return metric.startswith(FREE_PREFIXES)
 
 
+def is_sampled(metric: str) -> bool:
+    """Whether the metric comes from sampling warps, which no counter schedule holds."""
+    return "pcsamp" in metric
+
+
+def scheduled(metrics: Iterable[str]) -> list[str]:
+    """Those of a list that need hardware counters, a breakdown under its throughput's name."""
+    return [
+        metric.removeprefix(BREAKDOWN)
+        for metric in metrics
+        if not is_free(metric) and not is_sampled(metric) and not metric.startswith(GROUP)
+    ]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """A user's own list against a chip: what it has, and what it has not."""
@@ -117,7 +133,9 @@ def check(metrics: Sequence[str], counters: Counters) -> Checked:
     known: list[str] = []
     unknown: list[UnknownMetric] = []
     for metric in dict.fromkeys(metrics):
-        if is_free(metric) or counters.has(metric):
+        if metric.startswith(REGEX):
+            known += _expanded(metric, counters)
+        elif _exists(metric, counters):
             known.append(metric)
         else:
             near = table.nearest(metric, counters.base_names)
@@ -128,19 +146,49 @@ def check(metrics: Sequence[str], counters: Counters) -> Checked:
     return Checked(known=tuple(known), unknown=tuple(unknown))
 
 
+def _exists(metric: str, counters: Counters) -> bool:
+    if is_free(metric) or is_sampled(metric) or metric.startswith(GROUP):
+        return True
+    return counters.has(metric.removeprefix(BREAKDOWN))
+
+
+def _expanded(metric: str, counters: Counters) -> list[str]:
+    """Every metric of the chip that a ``regex:`` entry selects, by one full name each.
+
+    Raises UsageError for a broken expression, or one that selects nothing.
+    """
+    try:
+        # What follows an escaped dot selects rollups, which cost nothing more.
+        stem, has_suffix, _ = metric.removeprefix(REGEX).partition("\\.")
+        expression = re.compile(f"{stem}$" if has_suffix else stem)
+    except re.error as error:
+        raise UsageError(
+            f"not a regular expression: {metric} ({error})", where="--metrics"
+        ) from None
+    bases = sorted(base for base in counters.base_names if expression.search(base))
+    named = (table.any_full_name(base, counters.has) for base in bases)
+    found = [name for name in named if name is not None]
+    if not found:
+        raise UsageError(f"no metric of this chip matches {metric}", where="--metrics")
+    return found
+
+
 def of_list(
     wanted: MetricList, counters: LibraryCounters | table.TableCounters, *, family: str
 ) -> PassEstimate:
     """Passes of a metric list on its chip; of a section set where it names one."""
     if wanted.section_set is not None:
         return _of_set(wanted, counters, family=family)
-    counted = [m for m in wanted.metrics if not is_free(m)]
-    method, passes = _scheduled(wanted.name, counted, counters)
+    method, passes = _scheduled(wanted.name, scheduled(wanted.metrics), counters)
     basis = [_counted(passes), f"{BASE_PASSES} more, as in real reports of every kind"]
     other = BASE_PASSES
-    extra = [s for s in wanted.sections if s not in SECTIONS_WITHOUT_COUNTERS]
-    if extra:
-        basis.append(f"not counted: section {', '.join(extra)}")
+    if any(is_sampled(metric) for metric in wanted.metrics):
+        other += SOURCE_COUNTER_PASSES
+        basis.append(f"{SOURCE_COUNTER_PASSES} for sampling warps")
+    unknown_cost = [s for s in wanted.sections if s not in SECTIONS_WITHOUT_COUNTERS]
+    unknown_cost += [m for m in wanted.metrics if m.startswith(GROUP) and not is_sampled(m)]
+    if unknown_cost:
+        basis.append(f"not counted: {', '.join(unknown_cost)}")
     spread = 1 if method is not PassMethod.ESTIMATE else max(2, round(passes / 3))
     predicted = max(passes, 1) + other
     return PassEstimate(

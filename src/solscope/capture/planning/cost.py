@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from solscope.capture.planning.question import Question
 from solscope.model.finding import Finding, Severity
-from solscope.model.plan import CostEstimate, CostInput
+from solscope.model.plan import CostEstimate, CostInput, Strategy
 
 ASSUMED_KERNEL_S = 100e-6
 """A typical hot kernel of a decode step lasts 10 to 500 µs."""
@@ -18,6 +18,9 @@ LIST_REPORT_BYTES = 100e3
 SET_REPORT_BYTES = 1e6
 _LARGE_SETS = ("full", "detailed", "source")
 GB = 1e9
+HOST_COPIES = 2.0
+"""Host memory per byte saved, at most: a public report had 21 GB on the device and failed at 34."""
+SAID = ("--memory-gb",)
 
 
 def estimate(question: Question) -> CostEstimate:
@@ -57,7 +60,21 @@ def estimate(question: Question) -> CostEstimate:
 
 def _backup_bytes(question: Question) -> float | None:
     """Kernel replay saves all memory that the kernel can write: in a server, all it has."""
-    return question.facts.resident_bytes if question.replay_mode == "kernel" else 0.0
+    if question.replay_mode != "kernel":
+        return 0.0
+    return _resident(question)
+
+
+def _resident(question: Question) -> float | None:
+    """Device memory in use where the capture runs: a harness has not the server's."""
+    said_by_user = question.facts.sources == SAID
+    resident = question.facts.resident_bytes
+    if said_by_user or resident is None:
+        return resident
+    if question.strategy is Strategy.HARNESS:
+        return None
+    lowered, fraction = question.gpu_memory_utilization, question.facts.memory_fraction
+    return resident if not lowered or not fraction else resident * lowered / fraction
 
 
 def _copy_s(question: Question, backup: float) -> float:
@@ -87,12 +104,13 @@ def _inputs(question: Question) -> Iterator[CostInput]:
         unit="µs",
         source="--kernel-time-us" if measured else "assumed",
     )
-    if facts.resident_bytes is not None and question.replay_mode == "kernel":
+    resident = _resident(question)
+    if resident is not None and question.replay_mode == "kernel":
         yield CostInput(
             name="device memory in use",
-            value=facts.resident_bytes / GB,
+            value=resident / GB,
             unit="GB",
-            source=", ".join(facts.sources) or "--memory-gb",
+            source=", ".join(facts.sources or SAID),
         )
         rate, why = _copy_rate(question)
         yield CostInput(name="save and restore rate", value=rate / GB, unit="GB/s", source=why)
@@ -125,15 +143,16 @@ def _too_long(question: Question, cost: CostEstimate) -> Iterator[Finding]:
 def _memory(question: Question, cost: CostEstimate) -> Iterator[Finding]:
     facts = question.facts
     backup = cost.backup_bytes
-    if backup and facts.host_free_bytes is not None and backup > facts.host_free_bytes:
+    free = facts.host_free_bytes
+    if backup and free is not None and HOST_COPIES * backup > free:
         yield Finding(
             code="plan-host-memory",
             severity=Severity.BLOCKS,
             where="memory",
             fact=(
-                f"kernel replay saves about {backup / GB:.0f} GB of device memory, and the "
-                f"host memory allowed is {facts.host_free_bytes / GB:.0f} GB: the save ends in a "
-                "failed allocation"
+                f"kernel replay saves about {backup / GB:.0f} GB of device memory, which took "
+                f"up to {HOST_COPIES:g} times that in host memory; {free / GB:.0f} GB are allowed: "
+                "the save may end in a failed allocation"
             ),
             remedy=(
                 "more host memory for the sister, a smaller KV cache, an isolated harness, or "
@@ -141,7 +160,9 @@ def _memory(question: Question, cost: CostEstimate) -> Iterator[Finding]:
             ),
         )
     fraction = facts.memory_fraction
-    if fraction is not None and fraction >= 0.85 and question.gpu_memory_utilization is None:
+    if question.strategy is Strategy.HARNESS or question.gpu_memory_utilization is not None:
+        return
+    if fraction is not None and fraction >= 0.85:
         yield Finding(
             code="plan-device-memory-full",
             severity=Severity.WARNING,

@@ -93,7 +93,8 @@ def _environment(question: Question, window: Window) -> dict[str, str]:
     if window is Window.ENGINE_PROFILER:
         # Releases before the profiler option read this; newer ones take --profiler-config.
         variables["VLLM_TORCH_CUDA_PROFILE"] = "1"
-    return variables if question.facts.target or question.run else {}
+    is_server = bool(question.facts.target or question.run)
+    return variables if is_server and question.strategy is not Strategy.HARNESS else {}
 
 
 def _given(question: Question) -> Iterator[Finding]:

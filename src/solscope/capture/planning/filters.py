@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from solscope.capture.planning.question import Question
 from solscope.errors import UsageError
 from solscope.model.finding import Finding, Severity
-from solscope.model.plan import LaunchFilter, NameBase, Window
+from solscope.model.plan import LaunchFilter, NameBase, Strategy, Window
 
 COLLECTIVE = re.compile(
     r"nccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|multimem|nvshmem|symm_?mem"
-    r"|deep_?ep|(?:^|[^a-z])(?:dispatch|combine)(?:[^a-z_]|$|_kernel)|intranode|internode"
-    r"|cross_device_reduce|custom_ar|one_?shot|two_?shot|barrier_kernel|send_?recv|p2p",
+    r"|deep_?ep|(?:^|::|ep_|moe_|low_latency_)(?:dispatch|combine)(?:$|[^a-z])"
+    r"|intranode|internode|lamport|cross_device_reduce|custom_ar|one_?shot|two_?shot"
+    r"|barrier_kernel|send_?recv|p2p",
     re.IGNORECASE,
 )
 """Names of kernels that wait for other ranks, in the libraries that serving engines use."""
@@ -63,11 +64,15 @@ def choose(question: Question) -> Chosen:
     findings: list[Finding] = []
     patterns = [_checked(pattern) for pattern in question.kernels]
     kept = patterns
-    if question.replay_mode in ("kernel", "application"):
-        kept = [p for p in patterns if not selects_collective(p)]
+    ranks = question.facts.tensor_parallel
+    if question.replay_mode in ("kernel", "application") and ranks != 1:
+        refuses = selects_collective if ranks is not None else names_collective
+        kept = [p for p in patterns if not refuses(p)]
         findings += _left_out([p for p in patterns if p not in kept], kept)
+        findings += _wide([p for p in kept if selects_collective(p)])
     findings += _unfiltered(question, patterns)
     findings += _autotuning(question, kept)
+    findings += _shared_count(question, kept)
     kernel, base = kernel_name(kept)
     return Chosen(
         filter=LaunchFilter(
@@ -90,6 +95,8 @@ def _window(question: Question) -> Window:
         return question.window
     if question.skip:
         return Window.LAUNCH_SKIP
+    if question.strategy is Strategy.HARNESS:
+        return Window.WHOLE_RUN
     # A program that is no server never calls cudaProfilerStart: its window would stay shut.
     is_server = not question.run or any(_SERVER.search(part) for part in question.run)
     return Window.ENGINE_PROFILER if is_server else Window.WHOLE_RUN
@@ -112,14 +119,16 @@ def _checked(pattern: str) -> str:
     return text
 
 
+def names_collective(pattern: str) -> bool:
+    """Whether a pattern is the name of a kernel that waits for other ranks."""
+    return COLLECTIVE.search(pattern.removeprefix("exact:")) is not None
+
+
 def selects_collective(pattern: str) -> bool:
-    """Whether a pattern names, or would match, a kernel that waits for other ranks."""
-    name = pattern.removeprefix("exact:")
-    if COLLECTIVE.search(name):
-        return True
-    if pattern.startswith("exact:"):
-        return False
-    return any(re.search(name, sample) for sample in _SAMPLES)
+    """Whether a pattern names, or is wide enough to match, such a kernel."""
+    if names_collective(pattern) or pattern.startswith("exact:"):
+        return names_collective(pattern)
+    return any(re.search(pattern, sample) for sample in _SAMPLES)
 
 
 def kernel_name(patterns: Sequence[str]) -> tuple[str | None, NameBase]:
@@ -182,6 +191,31 @@ def _left_out(dropped: Sequence[str], kept: Sequence[str]) -> Iterator[Finding]:
             "nsys, or profile one rank alone with `solscope harness`"
         ),
     )
+
+
+def _shared_count(question: Question, patterns: Sequence[str]) -> Iterator[Finding]:
+    if len(patterns) > 1:
+        yield Finding(
+            code="plan-count-is-shared",
+            severity=Severity.INFO,
+            where="--launches",
+            fact=(
+                f"{question.launches} launches are counted over all {len(patterns)} patterns: "
+                "the most frequent kernel may take them all"
+            ),
+            remedy="one capture for each kernel, or more --launches",
+        )
+
+
+def _wide(patterns: Sequence[str]) -> Iterator[Finding]:
+    if patterns:
+        yield Finding(
+            code="plan-pattern-wide",
+            severity=Severity.WARNING,
+            where="--kernels",
+            fact=f"{', '.join(patterns)} would match collectives too, which never end under replay",
+            remedy="narrow it (^name, exact:NAME), or say --tensor-parallel 1 where there are none",
+        )
 
 
 def _unfiltered(question: Question, patterns: Sequence[str]) -> Iterator[Finding]:

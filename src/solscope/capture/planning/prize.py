@@ -9,7 +9,8 @@ from solscope.errors import UsageError
 from solscope.model.finding import Finding, Severity
 from solscope.model.plan import Level, Prize
 
-_HOST_BOUND = ("host-bound", "host_bound", "host bound", "cpu-bound", "launch-bound")
+_HOST_BOUND = "host-bound"
+_ELSEWHERE = {"comm-bound": "communication", "copy-bound": "copies"}
 
 
 def of_share(share: float, min_win: float) -> Prize:
@@ -42,8 +43,16 @@ def findings(question: Question, prize: Prize | None) -> Iterator[Finding]:
             ),
             remedy="profile what has the larger share, or lower --min-win",
         )
-    verdict = (question.facts.budget_verdict or "").lower()
-    if verdict in _HOST_BOUND and question.is_decode:
+    verdict = question.facts.budget_verdict or ""
+    if verdict in _ELSEWHERE:
+        yield Finding(
+            code="plan-bound-elsewhere",
+            severity=Severity.WARNING,
+            where="--budget",
+            fact=f"the budget says {verdict}: {_ELSEWHERE[verdict]}, not kernels, decide the step",
+            remedy="take the kernels' share of the step (--share), which bounds the win",
+        )
+    if verdict == _HOST_BOUND and question.is_decode:
         is_cheap = question.level is Level.TIME
         yield Finding(
             code="plan-host-bound",

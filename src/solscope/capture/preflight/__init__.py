@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from solscope.capture.preflight import (
     counters,
+    driver,
     injection,
     memory,
     parallel,
@@ -13,6 +14,7 @@ from solscope.capture.preflight import (
     server,
     serving,
     sharing,
+    storage,
     versions,
 )
 from solscope.capture.preflight.answer import decide
@@ -27,10 +29,12 @@ _Rule = Callable[[WorkloadSnapshot], Iterator[Finding]]
 _RULES: tuple[_Rule, ...] = (
     sharing.findings,
     parallel.findings,
-    counters.findings,
     versions.findings,
+    counters.findings,
+    driver.findings,
     injection.findings,
     security.findings,
+    storage.findings,
     server.findings,
     serving.findings,
     memory.findings,

@@ -128,7 +128,10 @@ def _to_confirm(workload: WorkloadSnapshot, codes: set[str]) -> list[str]:
             "the GPU: a node's label nvidia.com/gpu.product, or nvidia-smi; `plan` needs it"
         )
     if "command-from-image" in codes:
-        asked.append("the entrypoint: /proc/1/cmdline in a live container (--exec)")
+        asked.append(
+            "the entrypoint: /proc/1/cmdline in a live container (--exec) shows it, and the sister "
+            "takes it by --server-command"
+        )
     if "cuda-version-unknown" in codes or "cuda-version-skew" in codes:
         asked.append(
             "the CUDA generations of image and driver: the tools image must be the driver's"

@@ -30,6 +30,7 @@ def findings(workload: WorkloadSnapshot) -> Iterator[Finding]:
     yield from _permission(workload)
     yield from _dcgm(workload)
     yield from _agents(workload)
+    yield from _neighbours(workload)
     yield from _lock(workload)
 
 
@@ -37,6 +38,7 @@ def _permission(workload: WorkloadSnapshot) -> Iterator[Finding]:
     where = f"node {workload.node.name}" if workload.node else "node"
     restricted = counters_restricted(workload)
     level, level_source = namespace_level(workload)
+    yield from _paranoid(workload)
     if restricted is False:
         yield found(
             "counters-open",
@@ -77,6 +79,20 @@ def _permission(workload: WorkloadSnapshot) -> Iterator[Finding]:
             "run with --exec, or ask the node's owner for RmProfilingAdminOnly in "
             "/proc/driver/nvidia/params: 0 needs nothing, 1 needs CAP_SYS_ADMIN",
             f"missing: {_why_unread(workload)}",
+        )
+
+
+def _paranoid(workload: WorkloadSnapshot) -> Iterator[Finding]:
+    text = (inside_text(workload, "paranoid") or "").strip()
+    if text.isdigit() and int(text) > 2:
+        yield found(
+            "perf-event-paranoid",
+            Severity.INFO,
+            "node",
+            f"perf_event_paranoid is {text}: it stops CPU sampling, and does not gate ncu or GPU "
+            "tracing",
+            "nothing to do",
+            "/proc/sys/kernel/perf_event_paranoid",
         )
 
 
@@ -172,6 +188,27 @@ def _agents(workload: WorkloadSnapshot) -> Iterator[Finding]:
             "another profiler's agent runs on the node; it may inject itself or hold counters",
             "exclude the sister's namespace or labels from it for the time of the capture",
             *(f"pod {name}" for name in agents[:3]),
+        )
+
+
+def _neighbours(workload: WorkloadSnapshot) -> Iterator[Finding]:
+    """Processes that nvidia-smi lists and this container does not have."""
+    inside = workload.inside
+    if inside is None:
+        return
+    own = {process.pid for process in inside.processes}
+    rows = [line.split(",") for line in inside.texts.get("smi_apps", "").splitlines()]
+    others = [row for row in rows if row[0].strip().isdigit() and int(row[0]) not in own]
+    if others and own:
+        pids = ", ".join(row[0].strip() for row in others)
+        yield found(
+            "gpu-shared-with-other-process",
+            Severity.WARNING,
+            container_name(workload),
+            f"nvidia-smi lists processes on the GPU that this container does not have: {pids}",
+            "take an exclusive GPU: replay needs it alone; unless these are the server's own "
+            "numbers on the host",
+            *(", ".join(field.strip() for field in row) for row in others[:3]),
         )
 
 

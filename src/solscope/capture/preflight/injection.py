@@ -33,7 +33,6 @@ def findings(workload: WorkloadSnapshot) -> Iterator[Finding]:
         yield _slot(workload, preload)
     yield from _cupti_clients(workload)
     yield from _libraries(workload)
-    yield from _library_path(workload)
     yield from _webhooks(workload)
 
 
@@ -94,32 +93,6 @@ def _libraries(workload: WorkloadSnapshot) -> Iterator[Finding]:
             "asks for it",
             "find what loads it (LD_PRELOAD, sitecustomize, an agent), and leave it out",
             *(f"mapped: {path}" for path in foreign[:3]),
-        )
-
-
-def _library_path(workload: WorkloadSnapshot) -> Iterator[Finding]:
-    path = setting(workload, "LD_LIBRARY_PATH")
-    if path is not None and re.search(r"(?:^|[/:])stubs(?:$|[/:])", path.value or ""):
-        yield found(
-            "stub-libcuda-or-no-driver",
-            Severity.WARNING,
-            container_name(workload),
-            "LD_LIBRARY_PATH holds the toolkit's stubs folder: tools find the link-time stub of "
-            "libcuda in place of the driver",
-            "take the stubs folder off LD_LIBRARY_PATH in the sister",
-            f"{path.shown} ({path.where})",
-        )
-    wanted = setting(workload, "NVIDIA_DRIVER_CAPABILITIES")
-    words = set(re.split(r"[,\s]+", wanted.value or "")) if wanted is not None else {"all"}
-    if wanted is not None and not ("all" in words or {"compute", "utility"} <= words):
-        yield found(
-            "driver-libraries-incomplete-or-skew",
-            Severity.WARNING,
-            container_name(workload),
-            f"NVIDIA_DRIVER_CAPABILITIES={wanted.value} leaves out driver libraries that a "
-            "profiler needs",
-            "set NVIDIA_DRIVER_CAPABILITIES=compute,utility in the sister",
-            f"{wanted.shown} ({wanted.where})",
         )
 
 

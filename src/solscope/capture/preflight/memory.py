@@ -24,7 +24,8 @@ _DEFAULT_FRACTION = 0.9
 _SAVE_BYTES_PER_S = 20e9
 _PASSES = 5
 """Passes assumed for the pause: a roofline list takes 3 to 5; `solscope plan` says exactly."""
-_HOST_FACTOR = 1.5
+# Where captures failed for this, save and restore took about twice the device memory in use.
+_HOST_FACTOR = 2.0
 
 
 def findings(workload: WorkloadSnapshot) -> Iterator[Finding]:
@@ -88,7 +89,9 @@ def _device(workload: WorkloadSnapshot) -> Iterator[Finding]:
         free = int(fields[2]) - int(fields[3])
         evidence.append(f"nvidia-smi: {free} MiB free of {int(fields[2])} MiB")
     elif left is not None:
-        evidence.append(f"about {left / 1e9:.1f} GB of {total_source} left")
+        evidence.append(
+            f"about {left / 1e9:.1f} GB of {(total or 0) / 1e9:.0f} GB left ({total_source})"
+        )
     yield found(
         "device-memory-too-full",
         Severity.WARNING,
@@ -104,14 +107,16 @@ def _device(workload: WorkloadSnapshot) -> Iterator[Finding]:
 def _host(workload: WorkloadSnapshot) -> Iterator[Finding]:
     amount, basis = backup_bytes(workload)
     limit, limit_source = _host_limit(workload)
-    if amount is None or limit is None or limit >= _HOST_FACTOR * amount:
+    ranks = max(1, workload.server.gpus if workload.server else 1)
+    if amount is None or limit is None or limit >= _HOST_FACTOR * amount * ranks:
         return
+    each = f" on each of {ranks} GPUs" if ranks > 1 else ""
     yield found(
         "host-memory-for-save-restore",
         Severity.WARNING,
         container_name(workload),
-        f"kernel replay saves about {amount / 1e9:.0f} GB a kernel when the device is full, and "
-        f"the container may use {limit / 1e9:.0f} GB of host memory",
+        f"kernel replay saves about {amount / 1e9:.0f} GB a kernel{each} when the device is full, "
+        f"and the container may use {limit / 1e9:.0f} GB of host memory",
         "lower the server's memory fraction and raise the sister's host memory; or let nothing be "
         "saved: a list of one pass, or --replay-mode application on a harness",
         f"backup: {basis}",

@@ -48,6 +48,7 @@ def findings(workload: WorkloadSnapshot) -> Iterator[Finding]:
     yield from _nodes(workload, engine)
     yield from _ranks(workload, engine)
     yield from _experts(workload, engine)
+    yield from _discovery(workload, engine)
     yield from _transfer(workload, engine)
 
 
@@ -101,7 +102,7 @@ def _nodes(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding]:
     ranks = engine.gpus_per_replica or 1
     server = workload.server
     spread = server is not None and 0 < server.gpus < ranks
-    by_ray = engine.executor == "ray" or any("started by ray" in n for n in engine.notes)
+    by_ray = engine.executor == "ray" or any("Ray" in note for note in engine.notes)
     if (engine.nodes or 1) > 1 or spread:
         yield found(
             "multi-node",
@@ -120,7 +121,8 @@ def _nodes(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding]:
             "workers are children of the raylet, not of the server: a profiler that follows the "
             "server's children sees no GPU work",
             "start the sister with --distributed-executor-backend mp",
-            f"--distributed-executor-backend {engine.executor}",
+            f"executor {engine.executor or 'not stated'}",
+            *(note for note in engine.notes if "Ray" in note),
         )
 
 
@@ -170,6 +172,20 @@ def _experts(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding
             "every request",
             "replay one operation on fixed input (harness)",
             sparse,
+        )
+
+
+def _discovery(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding]:
+    if (engine.engine or "").startswith("dynamo-") and workload.kind not in _GROUPS:
+        yield found(
+            "registers-itself",
+            Severity.BLOCKS,
+            container_name(workload),
+            "a Dynamo worker enters itself into the discovery store as it starts: a copy would get "
+            "production traffic whatever its labels",
+            "profile the engine alone, with the same options: vllm serve, sglang.launch_server or "
+            "trtllm-serve",
+            f"engine {engine.engine}",
         )
 
 

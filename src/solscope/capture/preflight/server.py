@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from solscope.capture.preflight.view import container_name, found, release, setting
+from solscope.capture.preflight.view import container_name, found, inside_text, release, setting
 from solscope.model.cluster import EngineArgs, WorkloadSnapshot
 from solscope.model.finding import Finding, Severity
 
@@ -16,9 +16,9 @@ _ASKED_BY_EXEC = "read /proc/1/cmdline in the live container (--exec)"
 def findings(workload: WorkloadSnapshot) -> Iterator[Finding]:
     """The command and its form, the profiler endpoint, worker start, graphs."""
     server = workload.server
-    if server is not None and re.search(
-        r"ipykernel|jupyter", " ".join((*server.command, *server.args)), re.IGNORECASE
-    ):
+    words = (*server.command, *server.args) if server is not None else ()
+    started = f"{' '.join(words)} {inside_text(workload, 'cmdline') or ''}"
+    if re.search(r"ipykernel|jupyter", started, re.IGNORECASE):
         yield found(
             "notebook-target",
             Severity.BLOCKS,
@@ -50,7 +50,7 @@ def _command(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding
             "no inference server was recognised in the container's command"
             if engine.form != "entrypoint"
             else "the object holds no command: the image's entrypoint starts the server",
-            _ASKED_BY_EXEC + ", or give the sister the command",
+            _ASKED_BY_EXEC + ", and give it to the sister with --server-command",
             f"image {image}",
         )
     elif engine.form == "entrypoint":
@@ -59,7 +59,7 @@ def _command(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding
             Severity.INFO if engine.engine == "vllm" else Severity.WARNING,
             container_name(workload),
             "the image's entrypoint starts the server; a wrapped command must repeat it",
-            "confirm it: " + _ASKED_BY_EXEC,
+            _ASKED_BY_EXEC + ", and give it to the sister with --server-command",
             f"image {image}",
             *engine.notes,
         )
@@ -185,8 +185,15 @@ def _process(workload: WorkloadSnapshot) -> Finding:
         if alone
         else "the server's process launches no kernels: EngineCore and the workers do",
         "--target-processes all, always; read the report of the process that has kernels",
-        f"{single.shown} ({single.where})" if single and alone else "vLLM's process tree since 0.8",
+        f"{single.shown} ({single.where})" if single and alone else _tree(workload),
     )
+
+
+def _tree(workload: WorkloadSnapshot) -> str:
+    """The engine's processes as they run, else what is known of the release."""
+    processes = workload.inside.processes if workload.inside else ()
+    titles = [f"{p.name} (pid {p.pid})" for p in processes if p.name.startswith("VLLM::")]
+    return f"running: {', '.join(titles[:6])}" if titles else "vLLM's process tree since 0.8"
 
 
 def _graphs(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding]:

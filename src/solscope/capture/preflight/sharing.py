@@ -92,12 +92,14 @@ def _mig(workload: WorkloadSnapshot) -> Iterator[Finding]:
     if evidence:
         yield found(
             "mig-slice",
-            Severity.WARNING,
+            # What would be measured is true of the slice only, and a sister would need a free
+            # slice of the same profile: refused rather than explained away afterwards.
+            Severity.BLOCKS,
             container_name(workload),
             "it runs on a MIG slice: ceilings must be scaled to the slice, counters of shared "
             "units are missing, and clocks cannot be locked for one slice",
-            "profile on a whole GPU where the verdict must hold for one; on the slice use "
-            "--clock-control none",
+            "profile on a whole GPU of the same product; reports that were taken on the slice are "
+            "read with the slice's SM count, and --clock-control none",
             *evidence,
         )
 

@@ -24,6 +24,7 @@ def findings(workload: WorkloadSnapshot) -> Iterator[Finding]:
     yield from _toolkit_and_driver(workload)
     yield from _chip_and_toolkit(workload)
     yield from _ncu(workload)
+    yield from _chips(workload)
 
 
 def image_cuda(workload: WorkloadSnapshot) -> Fact[str]:
@@ -186,15 +187,19 @@ def _ncu(workload: WorkloadSnapshot) -> Iterator[Finding]:
             Severity.INFO,
             where,
             "the image has no ncu",
-            "the sister brings it: copy or mount ncu from the tools image"
-            + (
-                "; a recent release is needed for this GPU"
-                if (row := chip(workload)) and row.is_blackwell
-                else ""
-            ),
+            "the sister brings it: copy or mount ncu from the tools image" + _which_tools(workload),
             "`command -v ncu` found nothing",
         )
         return
+    if any(" " in path for path in paths):
+        yield found(
+            "install-path-has-space",
+            Severity.WARNING,
+            where,
+            "the path of ncu holds whitespace, which its injection libraries cannot be loaded from",
+            "mount it in the sister at a path without whitespace",
+            paths[0],
+        )
     text = inside_text(workload, "ncu_version") or ""
     if "Nsight Compute" not in text:
         yield found(
@@ -209,6 +214,34 @@ def _ncu(workload: WorkloadSnapshot) -> Iterator[Finding]:
     yield from _ncu_release(workload, paths[0], text)
 
 
+def _which_tools(workload: WorkloadSnapshot) -> str:
+    """What the tools image must be besides being there."""
+    row = chip(workload)
+    name, _ = product(workload)
+    text = ""
+    if row is not None and row.is_blackwell:
+        text = f"; {name} needs a recent release ({row.ncu[0]}.{row.ncu[1]} or newer)"
+    if (inside_text(workload, "arch") or "x86_64").strip() == "aarch64":
+        text += "; for aarch64"
+    return text
+
+
+def _chips(workload: WorkloadSnapshot) -> Iterator[Finding]:
+    """`ncu --list-chips` says it exactly, whatever the release."""
+    listed = (inside_text(workload, "ncu_chips") or "").lower()
+    row = chip(workload)
+    if listed and row is not None and row.chip.lower() not in listed:
+        yield found(
+            "chip-not-in-this-ncu",
+            Severity.WARNING,
+            container_name(workload),
+            f"the ncu in the image does not list {row.chip.lower()} and skips its launches "
+            "without a word",
+            f"bring a newer Nsight Compute into the sister: {row.ncu[0]}.{row.ncu[1]} at least",
+            f"`ncu --list-chips`: {listed[:100]}",
+        )
+
+
 def _ncu_release(workload: WorkloadSnapshot, path: str, text: str) -> Iterator[Finding]:
     match = re.search(r"Version\s+(\d+)\.(\d+)", text)
     row = chip(workload)
@@ -216,7 +249,8 @@ def _ncu_release(workload: WorkloadSnapshot, path: str, text: str) -> Iterator[F
         return
     have = (int(match[1]), int(match[2]))
     shown = f"{have[0]}.{have[1]}"
-    if row is not None and have < row.ncu:
+    listed = inside_text(workload, "ncu_chips")
+    if row is not None and have < row.ncu and not listed:
         yield found(
             "chip-not-in-this-ncu",
             Severity.WARNING,
@@ -232,7 +266,7 @@ def _ncu_release(workload: WorkloadSnapshot, path: str, text: str) -> Iterator[F
     if generation is not None and have < generation[:2]:
         yield found(
             "ncu-older-than-driver",
-            Severity.INFO,
+            Severity.WARNING,
             container_name(workload),
             f"ncu {shown} in the image is older than the driver's generation ({fitting})",
             "bring the driver's generation into the sister",

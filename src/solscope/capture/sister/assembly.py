@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import math
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from solscope.capture.sister import (
@@ -16,6 +15,7 @@ from solscope.capture.sister import (
     isolation,
     naming,
     notices,
+    owners,
     podspec,
     refusal,
     serving,
@@ -33,8 +33,6 @@ from solscope.model.sister import (
     SisterTarget,
 )
 
-# Real start-up budgets of large models reach half an hour.
-START_S, HOUR_S = 1800, 3600
 PRODUCT, HOSTNAME = "nvidia.com/gpu.product", "kubernetes.io/hostname"
 HARNESS_FILE = "/solscope/harness/harness.py"
 
@@ -47,13 +45,17 @@ def build(
     options: SisterOptions,
     plan_digest: str,
     unread: Iterable[str] = (),
+    server_version: tuple[int, int] | None = None,
 ) -> Sister:
     """The sister of ``target``, or its refusal with every reason.
 
     ``objects`` is all that was seen in the folder or the namespace: what is matched against the
     sister's labels. ``unread`` names what could not be seen. ``plan_digest`` identifies the plan.
+    ``server_version`` is Kubernetes' major and minor, where a cluster was asked.
     """
-    return _Assembly(target, plan, objects, options, plan_digest).sister(tuple(unread))
+    assembly = _Assembly(target, plan, objects, options, plan_digest)
+    assembly.findings += refusal.of_version(server_version, options)
+    return assembly.sister(tuple(unread))
 
 
 class _Assembly:
@@ -112,7 +114,7 @@ class _Assembly:
         self.findings += notices.of_target(
             self.target, self.options, self.objects, self.changes, located.engine, self.image
         )
-        objects = () if self._blocked() else tuple(self._make_objects())
+        objects = () if self._blocked() else self._objects()
         self.findings += refusal.of_secrets(self.target, objects)
         return self._result(() if self._blocked() else objects, proof)
 
@@ -323,6 +325,17 @@ class _Assembly:
 
     # -- the proof and the objects -----------------------------------------------------------
 
+    def _objects(self) -> tuple[KubernetesObject, ...]:
+        metadata = owners.metadata(
+            self.target, self.plan, labels=self.labels, plan_digest=self.plan_digest
+        )
+        config: tuple[KubernetesObject, ...] = ()
+        if self.plan.strategy is Strategy.HARNESS and self.options.harness is not None:
+            config = (owners.config_map(f"{self.name}-harness", metadata, self.options.harness),)
+        if self.options.kind is SisterKind.DEPLOYMENT:
+            return (*config, owners.deployment(self.name, metadata, self.template))
+        return (*config, owners.job(self.name, metadata, self.template, self.plan, self.options))
+
     def _prove(self, unread: tuple[str, ...]) -> Any:
         kind = self.options.kind.value
         return isolation.prove(
@@ -335,71 +348,3 @@ class _Assembly:
             accept=self.options.accept,
             unread=unread,
         )
-
-    def _make_objects(self) -> Iterator[KubernetesObject]:
-        if self.plan.strategy is Strategy.HARNESS and self.options.harness is not None:
-            yield {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": self._metadata(f"{self.name}-harness"),
-                "data": {"harness.py": self.options.harness},
-            }
-        if self.options.kind is SisterKind.DEPLOYMENT:
-            yield {
-                "apiVersion": "apps/v1",
-                "kind": "Deployment",
-                "metadata": self._metadata(self.name),
-                "spec": {
-                    "replicas": 1,
-                    "strategy": {"type": "Recreate"},
-                    "revisionHistoryLimit": 0,
-                    "selector": {"matchLabels": dict(self.labels)},
-                    "template": self.template,
-                },
-            }
-            return
-        yield {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "metadata": self._metadata(self.name),
-            "spec": {
-                "backoffLimit": 0,
-                "completions": 1,
-                "parallelism": 1,
-                "activeDeadlineSeconds": self._deadline_s(),
-                "ttlSecondsAfterFinished": self.options.time_to_live_s,
-                "template": self.template,
-            },
-        }
-
-    def _deadline_s(self) -> int:
-        """Twice the capture and half an hour for the start, an hour at least."""
-        if self.options.deadline_s is not None:
-            return self.options.deadline_s
-        planned = self.plan.cost.total_s or 0
-        return max(HOUR_S, START_S + 60 * math.ceil(2 * planned / 60))
-
-    def _metadata(self, name: str) -> dict[str, Any]:
-        metadata: dict[str, Any] = {"name": name}
-        if self.target.namespace:
-            metadata["namespace"] = self.target.namespace
-        metadata["labels"] = dict(self.labels)
-        metadata["annotations"] = {
-            "solscope/target": f"{self.target.kind}/{self.target.name}",
-            "solscope/container": self.target.container,
-            "solscope/strategy": self.plan.strategy.value,
-            "solscope/plan": self.plan_digest,
-        }
-        if self.plan.strategy is Strategy.PRELOAD:
-            metadata["annotations"]["solscope/unverified"] = "preload"
-        return metadata
-
-
-def pod_of(sister: Sister) -> KubernetesObject:
-    """The bare pod of a sister, for a dry run: quota and Pod Security refuse pods, not Jobs."""
-    owner = sister.objects[-1]
-    template = owner["spec"]["template"]
-    metadata = {**template["metadata"], "name": sister.name}
-    if sister.namespace:
-        metadata["namespace"] = sister.namespace
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from solscope.capture.sister import assembly, refusal
+from solscope.capture.sister import owners, refusal
 from solscope.cluster.port import Cluster, Conflict, Refused
 from solscope.errors import ClusterError
 from solscope.model.cluster import KubernetesObject
@@ -20,7 +20,7 @@ def rehearse(cluster: Cluster, sister: Sister) -> Sister:
     a refused pod looks accepted. A refusal becomes a finding with the server's own words.
     """
     findings: list[Finding] = []
-    for item in (assembly.pod_of(sister), *sister.objects):
+    for item in (owners.pod_of(sister), *sister.objects):
         try:
             cluster.create(item, dry_run=True)
         except (Refused, Conflict) as error:

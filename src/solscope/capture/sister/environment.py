@@ -55,7 +55,7 @@ def clean(
         if why is not None:
             changes.append(Change(path=here, action=Action.REMOVED, what=name, why=why))
             continue
-        if secrecy.looks_secret(name, value):
+        if secrecy.is_secret(name, value):
             entry = _reference(name, secret_name)
             secrets.append(name)
             what = f"plain value -> optional key {name} of Secret {secret_name}"

@@ -14,7 +14,7 @@ from solscope.capture.sister.target import CONTROLLER_KINDS, GROUP_OWNERS, accel
 from solscope.model.cluster import KubernetesObject
 from solscope.model.finding import Finding, Severity
 from solscope.model.plan import CapturePlan, Strategy, Window
-from solscope.model.sister import SisterOptions, SisterTarget
+from solscope.model.sister import SisterOptions, SisterTarget, ToolsSource
 
 _VENDORS: Mapping[str, str] = {
     "amd.com/": "AMD",
@@ -26,6 +26,7 @@ _VENDORS: Mapping[str, str] = {
 }
 _SHARED = re.compile(r"nvidia\.com/(?:mig-|gpu\.shared|gpu-slice)")
 _OFFICIAL_VLLM = re.compile(r"(?:^|/)vllm-openai:v?(\d+)\.(\d+)(?:\.(\d+))?")
+NATIVE_SIDECARS_SINCE, IMAGE_VOLUMES_SINCE = (1, 29), (1, 35)
 CUDA_PROFILER_SINCE = (0, 12)
 """The vLLM release whose ``/start_profile`` can call ``cudaProfilerStart``."""
 
@@ -65,6 +66,27 @@ def of_plan(plan: CapturePlan, options: SisterOptions) -> Iterator[Finding]:
             "plan",
             "the plan replays one operation alone, and no script says which",
             "give the script with --harness FILE.py",
+        )
+
+
+def of_version(version: tuple[int, int] | None, options: SisterOptions) -> Iterator[Finding]:
+    """What the cluster's release cannot do. Nothing is said where it is not known."""
+    if version is None:
+        return
+    shown = f"Kubernetes {version[0]}.{version[1]}"
+    if version < NATIVE_SIDECARS_SINCE:
+        yield block(
+            "sister-no-native-sidecar",
+            shown,
+            "without native sidecars (1.29) the sister's results container would block its start",
+            "use a cluster of 1.29 or newer",
+        )
+    if options.tools is ToolsSource.IMAGE_VOLUME and version < IMAGE_VOLUMES_SINCE:
+        yield block(
+            "sister-no-image-volume",
+            shown,
+            "image volumes are on by default since 1.35 only",
+            "leave --tools at init-container",
         )
 
 
@@ -241,7 +263,7 @@ def of_command(
             where,
             "the server is started inside a script in a way that cannot be read safely",
             'give the whole command: --server-command "vllm serve MODEL ..."',
-            secrecy.masked(words)[:200],
+            secrecy.shown(words)[:200],
         )
         return
     if command.script is not None:
@@ -288,14 +310,14 @@ def of_secrets(target: SisterTarget, objects: Sequence[KubernetesObject]) -> Ite
 def entrypoint_unknown(target: SisterTarget, args: Sequence[str], image: str) -> Finding:
     """The refusal for a container whose command only its image knows."""
     namespace = f"-n {target.namespace} " if target.namespace else ""
-    shown = secrecy.masked(args)
+    shown = secrecy.shown(args)
     read = f"kubectl {namespace}exec POD -c {target.container} -- cat /proc/1/cmdline"
     return block(
         "sister-entrypoint-unknown",
         f"{target.reference} container {target.container}",
         f"no command in Kubernetes: {image} starts the server by its own entrypoint",
         f'give the whole command: --server-command "ENTRYPOINT {shown or "ARGS"}"; '
-        f"`{read}` shows it, or the image's configuration names ENTRYPOINT",
+        f"`{read}` shows it (a live target: --exec), or the image's configuration names ENTRYPOINT",
         f"args: {shown or '(none)'}",
     )
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from solscope.capture.sister import selectors
 from solscope.cluster.port import Cluster, Forbidden, NotFound, UnknownKind
 from solscope.model.cluster import KubernetesObject
+from solscope.model.sister import SisterTarget
 
 KINDS = (
     "services",
@@ -40,10 +44,14 @@ _AT_ONCE = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What was read, and what could not be: ``kind: the missing right``."""
+    """What was read, and what could not be: ``kind: the missing right``.
+
+    ``version`` is the server's, major and minor; ``None`` where it was not asked or not told.
+    """
 
     objects: tuple[KubernetesObject, ...]
     unread: tuple[str, ...]
+    version: tuple[int, int] | None = None
 
 
 def read(
@@ -74,7 +82,20 @@ def read(
             unread.append(f"{kind.split('.', 1)[0]} of other namespaces: {error.right}")
             continue
         objects.extend(item for item in others if _namespace(item) != namespace)
-    return Surroundings(objects=tuple(objects), unread=tuple(dict.fromkeys(unread)))
+    return Surroundings(
+        objects=tuple(objects),
+        unread=tuple(dict.fromkeys(unread)),
+        version=_version(cluster),
+    )
+
+
+def _version(cluster: Cluster) -> tuple[int, int] | None:
+    """The server's version; providers write minors such as ``31+``."""
+    try:
+        found = json.loads(cluster.raw("/version"))
+        return int(found["major"]), int(re.sub(r"\D.*", "", found["minor"]))
+    except (Forbidden, NotFound, ValueError, KeyError, TypeError):
+        return None
 
 
 def _listed(
@@ -88,6 +109,38 @@ def _listed(
         return (), (f"{kind.split('.', 1)[0]}: {error.right}",)
 
 
+def running_command(
+    cluster: Cluster, target: SisterTarget, objects: Iterable[KubernetesObject]
+) -> tuple[str, ...]:
+    """The command line of the target's server as a running pod has it; empty if none tells.
+
+    A command that Kubernetes holds is the better one and is not asked for.
+    Reads ``/proc/1/cmdline`` by exec. Where the pod's processes share one namespace, the first
+    is not the server, and nothing is returned.
+    """
+    containers = target.template["spec"].get("containers") or ()
+    if any(c.get("name") == target.container and c.get("command") for c in containers):
+        return ()
+    labels = (target.template.get("metadata") or {}).get("labels") or {}
+    for pod in objects:
+        metadata = pod.get("metadata") or {}
+        phase = (pod.get("status") or {}).get("phase")
+        if pod.get("kind") != "Pod" or phase != "Running" or not labels:
+            continue
+        if not selectors.matches(labels, metadata.get("labels") or {}):
+            continue
+        if (pod.get("spec") or {}).get("shareProcessNamespace"):
+            continue
+        command = ("cat", "/proc/1/cmdline")
+        done = cluster.exec(
+            str(metadata["name"]), target.container, command, namespace=target.namespace
+        )
+        if done.exit_code == 0 and not done.failed_to_start:
+            words = done.stdout.decode("utf-8", "replace").split("\0")
+            return tuple(words[:-1] if words and not words[-1] else words)
+    return ()
+
+
 def with_node(cluster: Cluster, found: Surroundings, name: str | None) -> Surroundings:
     """What was read, and the node that the target runs on: its labels tell of shared GPUs."""
     if name is None:
@@ -96,10 +149,10 @@ def with_node(cluster: Cluster, found: Surroundings, name: str | None) -> Surrou
         node = cluster.get("nodes", name)
     except Forbidden as error:
         unread = (*found.unread, f"nodes: {error.right}")
-        return Surroundings(objects=found.objects, unread=unread)
+        return replace(found, unread=unread)
     except NotFound:
         return found
-    return Surroundings(objects=(*found.objects, node), unread=found.unread)
+    return replace(found, objects=(*found.objects, node))
 
 
 def distinct(objects: Iterable[KubernetesObject], namespace: str) -> tuple[KubernetesObject, ...]:

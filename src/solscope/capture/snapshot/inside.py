@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from solscope.cluster.port import Cluster, ExecResult
 from solscope.cluster.secrecy import is_secret, masked
@@ -16,10 +17,13 @@ from solscope.model.cluster import EnvVar, InsideSnapshot, ProcessSnapshot
 
 _MARK = "@@solscope:"
 _TIMEOUT_S = 60.0
+WORD_END = "\x1e"
+"""Ends each word of the answer ``cmdline``."""
 
 # Name of the answer to the shell line that gives it. Each is bounded and harmless.
 QUESTIONS: Mapping[str, str] = {
-    "cmdline": "tr '\\0' '\\n' </proc/1/cmdline",
+    # A word of a command line may hold new lines; a record separator it hardly does.
+    "cmdline": "tr '\\0' '\\036' </proc/1/cmdline",
     "environ": "tr '\\0' '\\n' </proc/1/environ | grep -aE "
     "'^(CUDA|NVIDIA|NV_|NVTX|LD_|VLLM_|SGLANG_|KINETO|TMPDIR|HOME|PATH|NCCL_|DCGM|OTEL_|PYTORCH_)'",
     "params": "cat /proc/driver/nvidia/params",
@@ -36,7 +40,12 @@ QUESTIONS: Mapping[str, str] = {
     "[^ ]*' /proc/[0-9]*/maps | sort -u | head -40",
     "which": "for t in tar sh python3 ncu nsys curl sha256sum; do command -v $t; done; true",
     "ncu_version": "ncu --version",
+    "ncu_chips": "ncu --list-chips",
+    "smi_apps": "nvidia-smi --query-compute-apps=pid,process_name,used_memory "
+    "--format=csv,noheader",
+    "libraries": "ldconfig -p | grep -oE 'lib(cuda|nvidia-[a-z-]+)\\.so\\.1' | sort -u",
     "arch": "uname -m",
+    "paranoid": "cat /proc/sys/kernel/perf_event_paranoid",
     "memory_max": "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes",
     "yama": "cat /proc/sys/kernel/yama/ptrace_scope",
     "root": "grep -E ' / ' /proc/mounts",
@@ -50,7 +59,7 @@ QUESTIONS: Mapping[str, str] = {
 
 
 def look_inside(
-    cluster: Cluster, *, pod: str, container: str, namespace: str | None, port: int | None
+    cluster: Cluster, *, pod: str, container: str, namespace: str | None
 ) -> InsideSnapshot:
     """Ask the container everything. What it does not answer is listed with the reason.
 
@@ -64,13 +73,11 @@ def look_inside(
             pod, container, ["sh", "-c", script], namespace=namespace, timeout_s=_TIMEOUT_S
         )
         if result.failed_to_start:
-            inside = _without_shell(cluster, pod, container, namespace, result)
-        else:
-            inside = from_output(result.stdout.decode(errors="replace"), container)
+            return _without_shell(cluster, pod, container, namespace, result)
+        return from_output(result.stdout.decode(errors="replace"), container)
     except ClusterError as error:
         reason = getattr(error, "right", None) or error.what
         return InsideSnapshot(container=container, unread=dict.fromkeys(QUESTIONS, reason))
-    return _with_endpoints(inside, cluster, pod, namespace, port)
 
 
 def from_output(text: str, container: str) -> InsideSnapshot:
@@ -105,7 +112,7 @@ def _without_shell(
     result = cluster.exec(pod, container, ["cat", "/proc/1/cmdline"], namespace=namespace)
     texts = {"no_shell": reason}
     if result.exit_code == 0:
-        texts["cmdline"] = result.stdout.decode(errors="replace").replace("\0", "\n")
+        texts["cmdline"] = result.stdout.decode(errors="replace").replace("\0", WORD_END)
     unread = {q: f"the container has no shell ({reason})" for q in QUESTIONS if q not in texts}
     return InsideSnapshot(container=container, texts=texts, unread=unread)
 
@@ -115,10 +122,15 @@ def _reason(stderr: str) -> str:
     return lines[-1][:200] if lines else "it could not be started"
 
 
-def _with_endpoints(
-    inside: InsideSnapshot, cluster: Cluster, pod: str, namespace: str | None, port: int | None
+def ask_server(
+    inside: InsideSnapshot,
+    cluster: Cluster,
+    *,
+    pod: str,
+    namespace: str | None,
+    port: int | None,
 ) -> InsideSnapshot:
-    """``/version`` and ``/metrics`` through the API server's pod proxy."""
+    """Add ``/version`` and ``/metrics``, through the API server's pod proxy."""
     texts, unread = dict(inside.texts), dict(inside.unread)
     space = namespace or cluster.namespace
     for name in ("version", "metrics"):
@@ -130,13 +142,7 @@ def _with_endpoints(
             texts[name] = masked(cluster.raw(path).decode(errors="replace"))
         except ClusterError as error:
             unread[name] = getattr(error, "right", None) or error.what
-    return InsideSnapshot(
-        container=inside.container,
-        texts=texts,
-        env=inside.env,
-        processes=inside.processes,
-        unread=unread,
-    )
+    return replace(inside, texts=texts, unread=unread)
 
 
 def _variables(text: str) -> list[EnvVar]:

@@ -30,6 +30,7 @@ RELATED: Mapping[str, str] = {
     "scaledobjects": "scaledobjects.keda.sh",
     "inferencepools": "inferencepools.inference.networking.k8s.io",
     "configmaps": "configmaps",
+    "persistentvolumeclaims": "persistentvolumeclaims",
 }
 _NODES_READ = 3
 _AT_ONCE = 6

@@ -25,6 +25,7 @@ RELATED = {
     "Namespace": "namespaces",
     "Event": "events",
     "ConfigMap": "configmaps",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
 }
 _MISSING = "only a file was read; preflight of the live workload reads it"
 

@@ -159,7 +159,7 @@ def _process(raw: bytes, session: Any) -> tuple[int | None, str | None]:
     if process is None or not process.HasField("process_id"):
         # Files of 2019 hold one process, in the session.
         return (session.process_id if session.HasField("process_id") else None), None
-    return process.process_id, text(process.name) or None
+    return process.process_id, text(process.name).rstrip("\0") or None
 
 
 def _number(value: MetricValue | None) -> float | None:

@@ -33,7 +33,7 @@ class LazyDetails:
         return tuple(_section(m) for m in _messages("Section", self._sections))
 
     def rules(self) -> tuple[RuleAdvice, ...]:
-        """Every message of every rule, with the estimated speed-up of its rule result."""
+        """Every message of every rule, with the estimated speed-up that stands beside it."""
         return tuple(a for rule in _messages("Rule", self._rules) for a in _advice(rule))
 
     def nvtx(self) -> tuple[NvtxRange, ...]:
@@ -62,11 +62,10 @@ def _section(message: Any) -> Section:
 
 
 def _advice(rule: Any) -> Iterator[RuleAdvice]:
-    items = list(rule.body.items)
-    for position, item in enumerate(items):
+    for item in rule.body.items:
         if not item.HasField("message"):
             continue
-        speedup = _speedup_after(items, position)
+        speedup = item.speedup if item.HasField("speedup") else None
         yield RuleAdvice(
             rule=text(rule.identifier),
             name=text(item.message.name) or text(rule.display_name),
@@ -76,16 +75,6 @@ def _advice(rule: Any) -> Iterator[RuleAdvice]:
             speedup_kind=None if speedup is None else _SPEEDUPS.get(speedup.type),
             speedup_pct=None if speedup is None else speedup.value,
         )
-
-
-def _speedup_after(items: list[Any], position: int) -> Any:
-    """A rule's speed-up follows its message as an item of its own."""
-    for item in items[position + 1 :]:
-        if item.HasField("message"):
-            return None
-        if item.HasField("speedup"):
-            return item.speedup
-    return None
 
 
 def _ranges(state: Any) -> Iterator[NvtxRange]:
