@@ -6,7 +6,7 @@ STAMP := $(VENV)/.setup-stamp
 SAMPLE := samples/decode-step-h100.ncu-rep
 CODE := src tests bench tools
 
-.PHONY: setup demo test static check fix golden bench docs clean
+.PHONY: setup demo test static check fix golden bench docs cluster cluster-up clean
 
 setup: $(STAMP)
 
@@ -47,6 +47,16 @@ bench: setup
 # The generated pages of docs/reference and the picture of the README.
 docs: setup
 	$(BIN)/python tools/make_docs.py
+
+# Real kubectl and real containers; needs root and Debian's runc (see tests/cluster/README.md).
+cluster: setup
+	$(BIN)/python -m tests.cluster.tools
+	SOLSCOPE_REQUIRE_CLUSTER=1 $(BIN)/python -m pytest tests/cluster
+
+# The same cluster by hand, until Ctrl-C.
+cluster-up: setup
+	@$(BIN)/python -m tests.cluster.tools >/dev/null
+	@$(BIN)/python -m tests.cluster
 
 clean:
 	rm -rf $(VENV) out

@@ -76,4 +76,11 @@ VERBS: Final = (
         "solscope.flows.diagnose:DiagnoseRequest",
         "solscope.flows.diagnose:run",
     ),
+    Verb(
+        "bundle",
+        "Keep evidence a reviewer can check: init, record, seal, verify a bundle.",
+        WRITES_FILES,
+        "solscope.flows.bundle:BundleRequest",
+        "solscope.flows.bundle:run",
+    ),
 )

@@ -1,0 +1,63 @@
+"""Secrets out of what is recorded: by option and variable name, by shape, and by value.
+
+What counts as a secret's name or shape is handed in; what is added here is memory: a value that
+was masked once in a bundle's commands is masked wherever it turns up in their output.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+MASK = "<redacted>"
+SHORTEST_LEARNT = 6
+"""Shorter values are not looked for in output: they would hit words of everyday text."""
+
+_OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_.-]*\Z")
+_ASSIGNMENT = re.compile(r"(?P<name>(?:--?)?[A-Za-z_][A-Za-z0-9_.-]*)=(?P<value>.*)\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Redactor:
+    """Masks secrets. ``mask_text`` masks by shape; ``is_secret_name`` judges names;
+    ``known`` holds values to mask wherever they stand."""
+
+    mask_text: Callable[[str], str]
+    is_secret_name: Callable[[str], bool]
+    known: set[str] = field(default_factory=set)
+
+    def learn(self, value: str) -> None:
+        """Mask this value from now on."""
+        if len(value) >= SHORTEST_LEARNT and not value.startswith("$"):
+            self.known.add(value)
+
+    def argv(self, arguments: Sequence[str]) -> list[str]:
+        """A command line with its secrets masked, argument by argument."""
+        shown: list[str] = []
+        takes_secret = False
+        for argument in arguments:
+            found = _ASSIGNMENT.match(argument)
+            if takes_secret and not argument.startswith("-"):
+                self.learn(argument)
+                shown.append(MASK)
+            elif found and self.is_secret_name(found["name"].lstrip("-")) and found["value"]:
+                self.learn(found["value"])
+                shown.append(f"{found['name']}={MASK}")
+            else:
+                shown.append(self.text(argument))
+            takes_secret = bool(_OPTION.match(argument)) and self.is_secret_name(
+                argument.lstrip("-")
+            )
+        return shown
+
+    def text(self, text: str) -> str:
+        """Text with its secrets masked: known values first, longest first, then shapes."""
+        for value in sorted(self.known, key=len, reverse=True):
+            text = text.replace(value, MASK)
+        return self.mask_text(text)
+
+    def output(self, data: bytes) -> bytes:
+        """Bytes with their secrets masked; bytes that are no UTF-8 pass through unchanged."""
+        text = data.decode("utf-8", "surrogateescape")
+        return self.text(text).encode("utf-8", "surrogateescape")
