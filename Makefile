@@ -6,13 +6,13 @@ STAMP := $(VENV)/.setup-stamp
 SAMPLE := samples/decode-step-h100.ncu-rep
 CODE := src tests bench tools
 
-.PHONY: setup demo test static check fix golden bench docs cluster cluster-up clean
+.PHONY: setup demo test static check fix golden bench docs passes-table cluster cluster-up clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,oracle]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,oracle,passes]'
 	@touch $@
 
 # The main job on a shipped sample: a table here, a page to share.
@@ -60,3 +60,7 @@ cluster-up: setup
 
 clean:
 	rm -rf $(VENV) out
+
+# The replay passes of every metric on every chip, from NVIDIA's library (needs the `passes` extra).
+passes-table: setup
+	$(BIN)/python -m tools.make_passes_table

@@ -69,6 +69,16 @@ def _lines(knowledge: Knowledge) -> Iterator[str]:
     for template in knowledge.templates.values():
         if template.is_consequence:
             yield f"- {_code(template.match[0])}: {template.means}"
+    yield ""
+    yield "## Adding an answer"
+    yield ""
+    yield (
+        "A line is a `[[template]]` in `data/lines/TOPIC.toml`: its words with placeholders such "
+        "as `{pid:int}`, its level, what it means, where the wording is known from. A cause is a "
+        "`[[cause]]` in `data/causes/TOPIC.toml`: conditions on lines and facts (`all`, `any`, "
+        "`none`), why, remedies, checks, sources. Both are validated when they are loaded; "
+        "`knowledge.py` describes the small language. Then `python tools/make_diagnosis_page.py`."
+    )
 
 
 def _cause(cause: CauseRule, knowledge: Knowledge) -> Iterator[str]:

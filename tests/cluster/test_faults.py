@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import subprocess
+import sys
 import time
 
 import pytest
 
 from tests.cluster import tools
 from tests.cluster.fixture import Cluster
+from tests.cluster.node import sweeping
 from tests.cluster.test_kubectl import a_pod, start
 
 pytestmark = pytest.mark.cluster
+
+MAKE_FILE = (
+    "head -c 67108864 /dev/urandom > /srv/f; "
+    "sha256sum /srv/f | cut -d' ' -f1 > /srv/part; mv /srv/part /srv/sum; sleep 1000"
+)
 
 
 def test_a_stream_is_cut_after_so_many_bytes(cluster: Cluster, namespace: str) -> None:
@@ -78,3 +87,56 @@ def test_a_killed_container_says_why(cluster: Cluster, namespace: str) -> None:
 
     told = cluster.until(ended)
     assert (told["exitCode"], told["reason"]) == (137, "OOMKilled")
+
+
+def test_an_evicted_pod_says_so_and_stays_down(cluster: Cluster, namespace: str) -> None:
+    pod = start(cluster, namespace, a_pod("p"))
+    assert cluster.node is not None
+    words = "The node was low on resource: ephemeral-storage."
+    cluster.node.evict(cluster.get("pods", pod, namespace), words)
+    listed = ("-n", namespace, "get", "pods", "--no-headers")
+    assert b"Evicted" in cluster.until(
+        lambda: (out := cluster.kubectl(*listed).stdout) and b"Evicted" in out and out
+    )
+    status = cluster.get("pods", pod, namespace)["status"]
+    assert (status["phase"], status["message"]) == ("Failed", words)
+
+
+@pytest.mark.parametrize("offset", [1, 65_536, 4_000_001, 33_554_433, 60_000_000])
+def test_a_large_file_can_be_fetched_on_from_any_cut(
+    cluster: Cluster, namespace: str, offset: int
+) -> None:
+    pod = start(cluster, namespace, a_pod("p", ["sh", "-c", MAKE_FILE]))
+    read = ("-n", namespace, "exec", pod, "--")
+    wanted = cluster.until(
+        lambda: cluster.kubectl(*read, "cat", "/srv/sum", check=False).stdout.decode().strip()
+    )
+    cluster.faults.add("cut", path="/exec$", after_bytes=offset)
+    first = cluster.kubectl(*read, "cat", "/srv/f", check=False).stdout
+    assert len(first) < offset + 1
+    rest = cluster.kubectl(*read, "tail", "-c", f"+{len(first) + 1}", "/srv/f").stdout
+    assert hashlib.sha256(first + rest).hexdigest() == wanted
+
+
+def test_a_killed_cluster_is_swept_by_the_next(cluster: Cluster) -> None:
+    script = """
+import os, signal, json
+from tests.cluster.fixture import Cluster
+from tests.cluster.node import sweeping
+from tests.cluster.test_kubectl import a_pod
+with Cluster() as c:
+    c.kubectl("apply", "-f", "-", stdin=a_pod("p"))
+    c.kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=20s")
+    print(c.node.folder, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, env=env, check=False, text=True
+    )
+    folder = done.stdout.strip()
+    assert os.path.isdir(folder), done.stderr
+    assert [str(path) for path in sweeping.sweep()] == [folder]
+    assert not os.path.isdir(folder)
+    with open("/proc/mounts") as mounts:
+        assert folder not in mounts.read()

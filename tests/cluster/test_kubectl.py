@@ -316,6 +316,66 @@ def test_rights_are_what_roles_give(cluster: Cluster, namespace: str) -> None:
     assert b'User "viewer" cannot list resource "secrets" in API group ""' in denied.stderr
 
 
+def test_commands_that_post_protobuf_are_understood(cluster: Cluster, namespace: str) -> None:
+    here = ("-n", namespace, "create")
+    cluster.kubectl("create", "namespace", f"{namespace}-b")
+    cluster.kubectl(*here, "configmap", "c", "--from-literal=a=b")
+    cluster.kubectl(*here, "secret", "generic", "s", "--from-literal=k=v")
+    assert cluster.get("configmaps", "c", namespace)["data"] == {"a": "b"}
+    assert cluster.get("secrets", "s", namespace)["data"] == {"k": "dg=="}
+    cluster.kubectl("delete", "namespace", f"{namespace}-b", "--timeout=20s")
+    refused = cluster.kubectl(*here, "deployment", "d", "--image=plain", check=False)
+    assert b"reads no protobuf body of kind Deployment" in refused.stderr
+
+
+def test_secrets_and_maps_reach_containers(cluster: Cluster, namespace: str) -> None:
+    cluster.kubectl("-n", namespace, "create", "secret", "generic", "s", "--from-literal=k=v1")
+    manifest = json.loads(a_pod("p"))
+    container = manifest["spec"]["containers"][0]
+    container["env"] = [
+        {"name": "K", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+        {"name": "TWICE", "value": "$(K)-$(K)-$(NOPE)"},
+    ]
+    container["volumeMounts"] = [{"name": "s", "mountPath": "/etc/s", "readOnly": True}]
+    manifest["spec"]["volumes"] = [{"name": "s", "secret": {"secretName": "s"}}]
+    pod = start(cluster, namespace, json.dumps(manifest))
+    script = "echo $K $TWICE $(cat /etc/s/k)"
+    told = cluster.kubectl("-n", namespace, "exec", pod, "--", "sh", "-c", script).stdout
+    assert told == b"v1 v1-v1-$(NOPE) v1\n"
+
+
+def test_users_and_capabilities_are_real(cluster: Cluster, namespace: str) -> None:
+    manifest = json.loads(a_pod("p"))
+    manifest["spec"]["containers"][0]["securityContext"] = {
+        "runAsUser": 1000,
+        "readOnlyRootFilesystem": True,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    pod = start(cluster, namespace, json.dumps(manifest))
+    script = "id -u; touch /srv/x; grep -E 'CapEff|NoNewPrivs' /proc/self/status"
+    done = cluster.kubectl("-n", namespace, "exec", pod, "--", "sh", "-c", script)
+    told = done.stdout.decode().split()
+    assert told == ["1000", "CapEff:", "0000000000000000", "NoNewPrivs:", "1"]
+    assert b"Read-only file system" in done.stderr
+
+
+def test_a_crashed_container_waits_and_keeps_its_last_words(
+    cluster: Cluster, namespace: str
+) -> None:
+    manifest = a_pod("p", ["sh", "-c", "echo round; sleep 0.3; exit 4"])
+    cluster.kubectl("-n", namespace, "apply", "-f", "-", stdin=manifest)
+
+    def status() -> dict[str, object]:
+        found = cluster.get("pods", "p", namespace).get("status") or {}
+        return (found.get("containerStatuses") or [{}])[0]
+
+    cluster.until(lambda: status().get("restartCount", 0) == 2)
+    assert status()["lastState"]["terminated"]["exitCode"] == 4
+    previous = cluster.kubectl("-n", namespace, "logs", "p", "--previous").stdout
+    assert previous == b"round\n"
+
+
 def test_debug_joins_the_target_s_processes(cluster: Cluster, namespace: str) -> None:
     pod = start(cluster, namespace, a_pod("p", ["sleep", "987"]))
     cluster.kubectl(

@@ -13,9 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.corpus import SHARED, require
-from tests.fakes.apiserver import ApiServer
-from tests.workloads import NOW, deployment, namespace, node, replica_set, running
 
 from solscope.cluster.kubectl import Kubectl
 from solscope.cluster.port import Conflict, Forbidden, NotFound, UnknownKind, Unreachable
@@ -23,6 +20,9 @@ from solscope.errors import ClusterError
 from solscope.flows import preflight
 from solscope.flows.preflight import PreflightRequest
 from solscope.flows.world import Outcome, World
+from tests.corpus import SHARED, require
+from tests.fakes.apiserver import ApiServer
+from tests.workloads import NOW, deployment, namespace, node, replica_set, running
 
 KUBECTL = shutil.which(os.environ.get("SOLSCOPE_KUBECTL") or "kubectl")
 pytestmark = [

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes import apiserver
-from tests.sisters import a_deployment, a_plan, an_object
 
 from solscope.capture import planfile
 from solscope.errors import ClusterError
 from solscope.flows import sister as flow
 from solscope.flows.world import Outcome, World
 from solscope.model.sister import Sister
+from tests.fakes import apiserver
+from tests.sisters import a_deployment, a_plan, an_object
 
 KUBECTL = shutil.which(os.environ.get("SOLSCOPE_KUBECTL") or "kubectl")
 pytestmark = [

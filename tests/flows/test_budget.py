@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.timelines import host_event, kernel_event, kernel_row, write_export, write_trace
@@ -13,8 +15,8 @@ from solscope.flows.budget import BudgetRequest, run
 from solscope.flows.world import Outcome, World
 
 
-def ask(*paths: Path, **options: object) -> Outcome:
-    return run(BudgetRequest(paths=tuple(map(str, paths)), **options), World())  # type: ignore[arg-type]
+def ask(*paths: Path, **options: Any) -> Outcome:
+    return run(BudgetRequest(paths=tuple(map(str, paths)), **options), World())
 
 
 def a_trace(folder: Path, busy_us: float) -> Path:
@@ -86,3 +88,11 @@ def test_shares_of_a_sampler_are_no_timeline(tmp_path: Path) -> None:
     path.write_text("kernel,share\nk,0.5\n")
     with pytest.raises(ReportError, match="kernel-samples, which holds no timeline"):
         ask(path)
+
+
+def test_the_json_is_as_its_schema_says(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    text = files("solscope.render").joinpath("schemas", "budget-1.schema.json").read_text()
+    document = json.loads(ask(a_trace(tmp_path, 20), format="json").text)
+    checker = jsonschema.Draft202012Validator(json.loads(text))
+    assert [error.message for error in checker.iter_errors(document)] == []

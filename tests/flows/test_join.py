@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,11 +21,11 @@ NCU = (
 )
 
 
-def ask(folder: Path, files: dict[str, str], **options: object) -> Outcome:
+def ask(folder: Path, files: dict[str, str], **options: Any) -> Outcome:
     for name, text in files.items():
         (folder / name).write_text(text)
     paths = tuple(str(folder / name) for name in files)
-    return run(JoinRequest(paths=paths, **options), World(width=140))  # type: ignore[arg-type]
+    return run(JoinRequest(paths=paths, **options), World(width=140))
 
 
 def test_totals_come_from_the_timeline_and_never_from_ncu(tmp_path: Path) -> None:
@@ -81,3 +83,16 @@ def test_no_common_kernel_is_exit_code_1(tmp_path: Path) -> None:
     outcome = ask(tmp_path, files)
     assert outcome.exit_code == 1
     assert outcome.text.count("(single)") == 2
+
+
+def test_the_json_is_as_its_schema_says(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    text = resources.files("solscope.render").joinpath("schemas", "join-1.schema.json").read_text()
+    files = {
+        "s.csv": "kernel,share\nk,0.5\nother,0.1\n",
+        "n.csv": "kernel,instances,total_ns\nflash_fwd,2,10\nk,2,10\n",
+        "ncu.csv": NCU,
+    }
+    document = json.loads(ask(tmp_path, files, format="json").text)
+    checker = jsonschema.Draft202012Validator(json.loads(text))
+    assert [error.message for error in checker.iter_errors(document)] == []

@@ -181,6 +181,7 @@ def test_a_secret_inside_the_container_is_never_shown() -> None:
     for form in ("table", "json"):
         outcome = live(a_cluster(outputs={"sh": output(texts)}), exec=True, format=form)
         assert "verysecret" not in outcome.text
+        assert "verysecret" not in repr(outcome.value)
         assert "secret-in-plain-text" in codes(outcome)
 
 
@@ -250,6 +251,56 @@ def test_a_leader_of_a_group_is_refused_by_its_owner() -> None:
     assert "pods-of-a-group" in codes(outcome)
 
 
+def test_a_custom_resource_is_read_from_the_pod_that_its_controller_made() -> None:
+    service = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "chat", "namespace": "serving"},
+        "spec": {"predictor": {"model": {"runtime": "elsewhere"}}},
+    }
+    pod = running(deployment())
+    pod["metadata"]["labels"]["serving.kserve.io/inferenceservice"] = "chat"
+    cluster = FakeCluster([service, pod, node()], namespace="serving")
+    outcome = live(cluster, "isvc/chat")
+    assert outcome.value.snapshot.engine.model == "org/model-8b"
+    assert outcome.exit_code == 0
+    assert "deploy/NAME" in outcome.text
+
+
+def test_a_custom_resource_without_pods_is_the_question() -> None:
+    service = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "chat", "namespace": "serving"},
+        "spec": {"predictor": {"model": {"runtime": "elsewhere"}}},
+    }
+    outcome = live(FakeCluster([service], namespace="serving"), "isvc/chat")
+    assert outcome.value.line.startswith("undetermined")
+
+
+def test_an_object_without_template_or_pods_says_to_name_a_pod() -> None:
+    odd = {"kind": "Widget", "metadata": {"name": "w", "namespace": "serving"}, "spec": {}}
+    with pytest.raises(UsageError, match="no pod template"):
+        live(FakeCluster([odd], namespace="serving"), "widget/w")
+
+
+def test_an_owner_that_may_not_be_read_is_noted() -> None:
+    outcome = live(a_cluster(denied=["get replicasets"]), "pod/chat-1")
+    assert outcome.exit_code == 0
+    assert "owner ReplicaSet/chat-rs unknown: get replicasets" in outcome.text
+
+
+def test_a_deployment_that_a_controller_made_is_its_own_answer() -> None:
+    made = deployment()
+    made["metadata"]["ownerReferences"] = [
+        {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "name": "chat",
+         "controller": True}
+    ]  # fmt: skip
+    outcome = live(a_cluster(made=made))
+    assert outcome.value.snapshot.owners == ("InferenceService/chat",)
+    assert outcome.exit_code == 0
+
+
 # -- by file -----------------------------------------------------------------------------
 
 
@@ -293,6 +344,11 @@ def test_a_target_that_the_file_lacks_is_answered_with_what_it_has(tmp_path: Pat
     with pytest.raises(UsageError) as caught:
         by_file(tmp_path, deployment(), target="deploy/nope")
     assert "Deployment/chat" in str(caught.value)
+
+
+def test_a_file_without_its_option_is_told_from_a_workload(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a file"):
+        by_file(tmp_path, deployment(), target="other/manifest.yaml")
 
 
 def test_a_container_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,43 @@ def test_a_file_without_a_table_is_named(tmp_path: Path) -> None:
 def test_a_number_out_of_range_in_a_trace_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="holds a number out of range"):
         read(tmp_path, f"Start (ns),Duration (ns),Strm,Name\n{'9' * 30},5,7,k\n")
+
+
+def test_a_gzipped_table_reads_like_the_plain_one(tmp_path: Path) -> None:
+    text = "Total Time (ns),Instances,Name\n1500,2,k\n"
+    packed = tmp_path / "stats.csv.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert nsys_stats.read(str(packed), "").sums == read(tmp_path, text).sums
+
+
+def test_each_column_is_explained_with_its_unit_and_factor() -> None:
+    text = 'Time (%),Total Time (us),Instances,Average,Odd,Name\n50.0,"1,500",2,750,x,k\n'
+    reading = nsys_stats.explain("s.csv", text.encode())
+    found = {c.column: (c.metric, c.unit, c.factor, c.value) for c in reading.columns}
+    assert found == {
+        "Time (%)": ("share", "%", 0.01, 0.5),
+        "Total Time (us)": ("total_ns", "us", 1000.0, 1_500_000.0),
+        "Instances": ("count", "", 1.0, 2.0),
+        "Average": ("mean_ns", "us", 1000.0, 750_000.0),
+        "Odd": (None, "", 1.0, None),
+        "Name": ("name", "", 1.0, "k"),
+    }
+    assert (reading.delimiter, reading.lines_before_table) == (",", 0)
+
+
+def test_calls_of_other_libraries_are_not_taken_for_cudas(tmp_path: Path) -> None:
+    text = (
+        "Total Time (ns),Num Calls,Name\n9,3,poll\n\n"
+        "Total Time (ns),Num Calls,Name\n5,2,cudaLaunchKernel\n"
+    )
+    report = read(tmp_path, text)
+    assert [(c.name, c.calls) for c in report.calls] == [("cudaLaunchKernel", 2)]
+
+
+def test_ranges_are_no_kernels(tmp_path: Path) -> None:
+    text = (
+        KERNELS + "\n100.0,10,1,10,10,10,10,0,k\n\n"
+        "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Range\n"
+        "100.0,99,1,99,99,99,99,0,decode\n"
+    )
+    assert [t.name for t in read(tmp_path, text).kernel_times()] == ["k"]

@@ -106,3 +106,11 @@ def test_no_file_of_the_corpus_is_taken_for_samples() -> None:
     for record in corpus.manifest():
         head = corpus.raw(corpus.CORPUS / record["file"])[:65536]
         assert not zymtrace.recognises(head, record["file"]), record["file"]
+
+
+def test_each_column_is_explained(tmp_path: Path) -> None:
+    reading = zymtrace.explain("s", b"Function,Self Time,Self GPU %\nflash_fwd,1s,14.2\n")
+    found = {c.column: (c.metric, c.unit, c.value) for c in reading.columns}
+    assert found["Function"] == ("name", "", "flash_fwd")
+    assert found["Self Time"] == (None, "", None)
+    assert found["Self GPU %"] == ("share", "%", pytest.approx(0.142))

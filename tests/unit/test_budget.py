@@ -222,5 +222,22 @@ def test_steps_can_be_named_and_steps_without_gpu_work_decide_nothing() -> None:
     assert judged(report, step="^tock$") == ()
 
 
+def test_an_empty_timeline_has_neither_kernels_nor_a_budget() -> None:
+    assert a_timeline().kernel_times() == ()
+    assert judged(a_timeline()) == ()
+
+
 def test_a_report_of_sums_only_has_no_budget() -> None:
     assert judged(a_timeline(sums=())) == ()
+
+
+def test_annotations_are_listed_by_how_often_they_are_there() -> None:
+    report = a_timeline(marks=[mark(0, 1, "a"), mark(2, 3, "b"), mark(4, 5, "b")])
+    assert budget.annotation_names(report) == ["b", "a"]
+
+
+def test_events_without_a_device_are_one_device_of_their_own() -> None:
+    rows = [{**kernel(b, b + 90), "device": None} for b in range(0, 700, 100)]
+    report = a_timeline(rows, [mark(b, b + 5) for b in range(0, 700, 100)])
+    (found,) = judged(report)
+    assert (found.ordinal, found.verdict) == (None, "kernel-bound")

@@ -82,11 +82,20 @@ def test_a_command_that_will_not_do_what_is_meant(command: str, code: str) -> No
         ("ncu --pipeline-boost-state stable a.out", "2024.1.1", "option-lacking-in-version"),
         ("ncu -c 1 env A=1 python x.py", "2023.2.0", "old-default-misses-children"),
         ("ncu -o report a.out", "2026.3.1", "output-name-without-extension"),
+        ("ncu --clock-control boost a.out", "2024.1.1", "clock-value-lacking"),
     ],
 )
 def test_what_is_wrong_in_one_release_only(command: str, version: str, code: str) -> None:
     assert code in [cause.code for cause in lint(command, version).causes]
     assert code not in [cause.code for cause in lint(command).causes]
+
+
+def test_what_the_default_clocks_do_is_said_before_a_run_and_not_after() -> None:
+    command = Evidence(name="--command", text=FINE, is_command=True)
+    before = diagnose([command])
+    assert [cause.code for cause in before.harmless] == ["default-clocks-and-caches"]
+    log = Evidence(name="ncu.log", text="==WARNING== No kernels were profiled.\n")
+    assert diagnose([command, log]).harmless == ()
 
 
 def test_the_same_option_is_fine_in_a_release_that_has_it() -> None:

@@ -165,8 +165,15 @@ def test_a_hundred_megabytes_take_seconds_and_little_memory(tmp_path: Path) -> N
             file.write(noise)
         file.write(REFUSED.encode())
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # VmHWM is of that process alone; ru_maxrss would be inherited from the one that forked it.
+    probe = (
+        "import sys; from solscope.cli import commands\n"
+        "code = commands.call(['diagnose', 'big.log', '--format', 'json'])\n"
+        "peak = open('/proc/self/status').read().split('VmHWM:')[1].split()[0]\n"
+        "print(peak, file=sys.stderr); sys.exit(code)"
+    )
     done = subprocess.run(
-        [sys.executable, "-m", "solscope.cli.main", "diagnose", "big.log", "--format", "json"],
+        [sys.executable, "-c", probe],
         cwd=tmp_path,
         env={"PYTHONPATH": str(Path(__file__).parents[2] / "src")},
         capture_output=True,
@@ -177,4 +184,33 @@ def test_a_hundred_megabytes_take_seconds_and_little_memory(tmp_path: Path) -> N
     assert b'"counter-permission"' in done.stdout
     # The processor's time, not the wall's: other tests share the machine.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 10
-    assert after.ru_maxrss < 200_000  # kB
+    assert int(done.stderr.split()[-1]) < 200_000  # kB
+
+
+def test_open_counters_do_not_make_an_empty_capture_well() -> None:
+    found = diagnose(
+        [
+            Evidence(name="ncu.log", stream=io.BytesIO(EMPTY.encode())),
+            Evidence(name="params", stream=io.BytesIO(b"RmProfilingAdminOnly: 0\n")),
+        ]
+    )
+    assert (found.outcome, found.code) == (Outcome.UNDECIDED, "no-kernels-undecided")
+
+
+def test_a_rank_that_stands_is_told_while_the_others_go_on() -> None:
+    found = of(
+        '==PROF== Profiling "ncclDevKernel_AllGather" - 0: 0%\n'
+        '==PROF== Profiling "gemm" - 9: 0%....50%....100% - 8 passes\n'
+    )
+    assert found.code == "collective-under-serialised-replay"
+
+
+def test_a_refusal_that_the_facts_contradict_is_undecided() -> None:
+    found = diagnose(
+        [
+            Evidence(name="ncu.log", stream=io.BytesIO(REFUSED.encode())),
+            Evidence(name="params", stream=io.BytesIO(b"RmProfilingAdminOnly: 0\n")),
+        ]
+    )
+    assert (found.outcome, found.code) == (Outcome.UNDECIDED, "refused-although-open")
+    assert found.checks

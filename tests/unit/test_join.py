@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -10,10 +11,13 @@ import pytest
 from solscope.analysis import join
 from solscope.analysis.join.matching import canonical, match
 from solscope.model import trace
+from solscope.model.finding import Issue, Severity
 from solscope.model.join import Join
-from solscope.model.kernel import KernelIdentity
-from solscope.model.report import Provenance
+from solscope.model.kernel import FlopTotals, KernelIdentity, KernelKey, KernelTotals, LaunchPeaks
+from solscope.model.report import Device, Provenance, WorkloadKind
+from solscope.model.roofline import RooflinePoint, Standing
 from solscope.model.trace import CallTotal, KernelTime, SampleReport, TimelineReport
+from solscope.model.verdict import Analysis, KernelVerdict, Verdict
 
 WHERE = Provenance(
     path="t", sha256="0", size_bytes=0, format="test", tool_name=None, tool_version=None
@@ -171,3 +175,140 @@ def test_variants_of_a_function_are_told_apart_by_their_arguments() -> None:
     times = [ran("void ns::kernel<1>(int)"), ran("void ns::kernel<2>(int)"), ran("other")]
     names = {row.name for row in joined({}, timeline(times)).kernels}
     assert names == {"ns::kernel<1>", "ns::kernel<2>", "other"}
+
+
+DEVICE = Device(name="NVIDIA H100", compute_capability=(9, 0), ordinal=0)
+
+
+def counted(
+    name: str,
+    *,
+    duration_ns: float | None = 1000.0,
+    launches: int = 1,
+    roof: float | None = 0.5,
+    device: int = 0,
+    clock_hz: float | None = None,
+) -> KernelVerdict:
+    where = dataclasses.replace(DEVICE, ordinal=device)
+    standing = Standing(resource="dram", value=roof or 0.0, achieved=1.0, peak=2.0, ceiling="x")
+    return KernelVerdict(
+        identity=identify(name, name),
+        totals=KernelTotals(
+            key=KernelKey(
+                report=0,
+                name_full=name,
+                grid=None,
+                block=None,
+                device=str(device),
+                process_id=None,
+            ),
+            name=name,
+            kind=WorkloadKind.KERNEL,
+            device=where,
+            launches=launches,
+            duration_ns=duration_ns,
+            duration_min_ns=None,
+            duration_max_ns=None,
+            flop=FlopTotals(),
+            dram_read_bytes=None,
+            dram_write_bytes=None,
+            dram_bytes=None,
+            l2_bytes=None,
+            l1_bytes=None,
+            peaks=LaunchPeaks(sm_clock_hz=clock_hz),
+        ),
+        point=RooflinePoint(
+            intensity=None,
+            flop_per_s=None,
+            dram_bytes_per_s=None,
+            profiled=() if roof is None else (standing,),
+        ),
+        verdict=Verdict(bound="dram", grounds=()),
+        time_share=None,
+    )
+
+
+def with_counters(*rows: KernelVerdict, times: Sequence[KernelTime] = ()) -> Join:
+    analysis = Analysis(reports=(), kernels=rows, chips=())
+    return join.join([], [timeline(times)] if times else [], analysis, identify)
+
+
+def test_a_win_is_bounded_by_the_share_of_time_and_the_roof() -> None:
+    times = [ran("gemm", 1, 400.0), ran("other", 1, 600.0)]
+    row = next(k for k in with_counters(counted("gemm"), times=times).kernels if k.counters)
+    assert row.win_bound == pytest.approx(0.4 * (1 - 0.5))
+    assert (row.verdict, row.sources, row.confidence) == ("dram", 2, "exact")
+
+
+@pytest.mark.parametrize("roof", [None, 0.0, 1.2])
+def test_without_a_counted_standing_no_win_is_promised(roof: float | None) -> None:
+    found = with_counters(counted("gemm", roof=roof), times=[ran("gemm")])
+    assert found.kernels[0].win_bound is None
+
+
+def test_a_collective_at_its_roof_promises_nothing() -> None:
+    found = with_counters(counted("ncclX"), times=[ran("ncclX")])
+    assert found.kernels[0].win_bound is None
+
+
+def test_a_duration_of_ncu_that_differs_is_said_with_its_clock() -> None:
+    slow = counted("gemm", duration_ns=53_500.0, clock_hz=1.13e9)
+    found = with_counters(slow, times=[ran("gemm", 1000, 33_100_000.0)])
+    assert found.kernels[0].notes == (
+        "durations not comparable: ncu 53.5 us at an SM clock of 1.13 GHz, timeline 33.1 us; "
+        "compare bytes and percentages",
+    )
+    assert found.notes[0].startswith("ncu durations are not used for totals")
+    assert found.kernels[0].time is not None
+    assert found.kernels[0].time.total_ns == 33_100_000.0
+
+
+def test_a_duration_that_agrees_or_is_not_measured_needs_no_word() -> None:
+    same = with_counters(counted("gemm", duration_ns=105.0), times=[ran("gemm", 10, 1000.0)])
+    none = with_counters(counted("gemm", duration_ns=None), times=[ran("gemm", 10, 1000.0)])
+    assert (same.kernels[0].notes, none.kernels[0].notes) == ((), ())
+
+
+def test_the_slower_of_two_devices_is_named_and_nothing_added_up() -> None:
+    rows = (counted("gemm", duration_ns=100e3), counted("gemm", duration_ns=160e3, device=1))
+    (row,) = with_counters(*rows).kernels
+    assert row.notes == ("device 1 slower under ncu: 160.0 us against 100.0 us on device 0",)
+    assert row.time is None
+
+
+def test_devices_that_agree_need_no_word() -> None:
+    rows = (counted("gemm", duration_ns=100e3), counted("gemm", duration_ns=101e3, device=1))
+    assert with_counters(*rows).kernels[0].notes == ()
+
+
+def test_missing_kernels_of_a_timeline_are_repeated() -> None:
+    issue = Issue(code="kernels-not-recorded", severity=Severity.WARNING, what="launches exist: 3")
+    other = Issue(code="table-suffix", severity=Severity.INFO, what="X_V2 used")
+    report = dataclasses.replace(timeline([]), issues=(other, issue))
+    found = join.join([samples({"k": 1.0})], [report], None, identify)
+    assert found.notes == ("launches exist: 3",)
+    assert found.kernels[0].estimated_ns is None
+
+
+def test_casts_and_spaces_do_not_part_names_but_truncation_to_one_does_join() -> None:
+    long = "void ns::a_kernel_with_a_rather_long_name<(int)4>(int)"
+    found = match({"time": [long], "counters": [long[:40]]})
+    assert [(m.confidence, dict(m.members)) for m in found] == [
+        ("truncated", {"time": (0,), "counters": (0,)})
+    ]
+
+
+def test_a_table_without_counts_and_a_sample_without_share_stay_absent() -> None:
+    table = pa.table(
+        {
+            "name": ["k"],
+            "samples": pa.nulls(1, pa.float64()),
+            "share": pa.nulls(1, pa.float64()),
+        }
+    )
+    empty = SampleReport(provenance=WHERE, samples=table)
+    time = KernelTime(name="k", name_full="k", total_ns=10.0)
+    (row,) = join.join([empty], [timeline([time])], None, identify).kernels
+    assert (row.sample_share, row.estimated_ns) == (None, None)
+    assert row.time is not None
+    assert (row.time.launches, row.time.mean_ns, row.time.total_ns) == (None, None, 10.0)

@@ -49,6 +49,20 @@ VERBS: Final = (
         "solscope.flows.analyze:run",
     ),
     Verb(
+        "budget",
+        "Say where the time of a decode step goes, and what binds it.",
+        READS,
+        "solscope.flows.budget:BudgetRequest",
+        "solscope.flows.budget:run",
+    ),
+    Verb(
+        "join",
+        "Join samples, times and counters of the same kernels.",
+        READS,
+        "solscope.flows.join:JoinRequest",
+        "solscope.flows.join:run",
+    ),
+    Verb(
         "preflight",
         "Say whether, and how, ncu can profile a live workload or a manifest. Touches nothing.",
         READS,

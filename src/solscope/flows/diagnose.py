@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,14 +11,14 @@ from typing import Literal
 
 from solscope.capture import diagnosis
 from solscope.capture.diagnosis import Evidence
-from solscope.errors import ReportError, UsageError
+from solscope.errors import SolscopeError, UsageError
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
 from solscope.model.diagnosis import Outcome as Answer
 from solscope.model.report import Report
 
 REPORT_MAGICS = (b"NVR\x00", b"\x28\xb5\x2f\xfd")
-HEAD_BYTES = 65536
+LARGEST_TABLE_BYTES = 16 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 BUNDLE_TEXTS = (".cmd", ".stdout", ".stderr", ".log", ".txt", ".yaml", ".yml", ".json", ".jsonl")
 BUNDLE_LIMIT = 400
@@ -81,7 +82,7 @@ def _gather(request: DiagnoseRequest, world: World) -> tuple[list[Evidence], lis
             reports.append(_report(path))
             continue
         texts.append(path)
-        reports += _tables(path, head)
+        reports += [] if path == "-" else _tables(path)
     evidence = [_evidence(path) for path in world.progress(texts, "reading")]
     for value in request.env:
         evidence.append(_environment(value))
@@ -91,17 +92,19 @@ def _gather(request: DiagnoseRequest, world: World) -> tuple[list[Evidence], lis
     return evidence, reports
 
 
-def _tables(path: str, head: bytes) -> list[Report]:
-    """The report that a text holds beside its log lines, where a reader knows it."""
-    from solscope.flows.read import counters
+def _tables(path: str) -> list[Report]:
+    """The report that a text of moderate size holds beside its log lines, if a reader knows it."""
     from solscope.reports import formats
 
-    if not formats.holds_counters(head, path):
-        return []
     try:
-        return [counters(formats.read(path))]
-    except ReportError:
+        if os.path.getsize(path) > LARGEST_TABLE_BYTES:
+            return []
+        if formats.kind_of(path) not in formats.COUNTERS:
+            return []
+        found = formats.read(path)
+    except (OSError, SolscopeError):
         return []  # it is still read as a log
+    return [found] if isinstance(found, Report) and found.launches else []
 
 
 def _bundled(folder: str) -> Iterator[str]:
@@ -117,7 +120,7 @@ def _bundled(folder: str) -> Iterator[str]:
 def _head(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            return file.read(HEAD_BYTES)
+            return file.read(4)
     except OSError as error:
         raise UsageError(
             f"cannot be read: {error.strerror}", where=path, hint="check the path"
@@ -142,7 +145,11 @@ def _environment(value: str) -> Evidence:
 
 
 def _report(path: str) -> Report:
-    from solscope.flows.read import counters
     from solscope.reports import formats
 
-    return counters(formats.read(path))
+    found = formats.read(path)
+    if not isinstance(found, Report):
+        raise UsageError(
+            "this is no report of ncu", where=path, hint="`solscope read` shows what it holds"
+        )
+    return found

@@ -11,8 +11,6 @@ from solscope.errors import UsageError
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
 
-_STDIN = "-"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreflightRequest:
@@ -33,7 +31,7 @@ class PreflightRequest:
         "kubeconfig context (default: the current one, which is never changed)", default=None
     )
     filename: tuple[str, ...] = option(
-        "manifest file, YAML or JSON, several documents and kinds in one; - reads standard input; "
+        "manifest file, YAML or JSON, several documents and kinds in one (/dev/stdin as well); "
         "may be repeated",
         default=(),
         alias="-f",
@@ -95,12 +93,8 @@ def _from_files(request: PreflightRequest, world: World) -> list[Any]:
 
 
 def _text(name: str) -> str:
-    if name == _STDIN:
-        import sys
-
-        return sys.stdin.read()
     try:
-        return Path(name).read_bytes().decode("utf-8")
+        return Path("/dev/stdin" if name == "-" else name).read_bytes().decode("utf-8")
     except OSError as error:
         raise UsageError(f"cannot read the file: {error.strerror}", where=name) from error
     except UnicodeDecodeError as error:

@@ -100,7 +100,9 @@ def _try_all(
 def _explained(files: Sequence[str], request: ReadRequest) -> Outcome:
     from solscope.render import readings
 
-    found = [formats.explain(path, locale=request.locale) for path in files]
+    found = [
+        formats.explain(path, locale=request.locale, columns=request.columns) for path in files
+    ]
     return Outcome(value=tuple(found), text="\n".join(map(readings.explanation, found)).rstrip())
 
 

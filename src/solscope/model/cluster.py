@@ -136,7 +136,8 @@ class PodSnapshot:
     containers: tuple[ContainerSnapshot, ...]
     init_containers: tuple[ContainerSnapshot, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    # kubectl's last-applied annotation repeats the whole object, secrets included.
+    annotations: Mapping[str, str] = field(default_factory=dict, repr=False)
     node: str | None = None
     phase: str | None = None
     node_selector: Mapping[str, str] = field(default_factory=dict)
@@ -264,11 +265,12 @@ class InsideSnapshot:
     """What the container itself told, asked by exec.
 
     ``texts`` holds each answer under the name of what was asked (``cmdline``, ``params``,
-    ``smi`` ...), secrets masked; ``unread`` why others are missing.
+    ``smi`` ...), secrets masked except in ``cmdline``, which is read word by word; ``unread``
+    why others are missing.
     """
 
     container: str
-    texts: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     env: tuple[EnvVar, ...] = ()
     processes: tuple[ProcessSnapshot, ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)

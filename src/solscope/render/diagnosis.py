@@ -98,7 +98,8 @@ def _cause(cause: Cause, number: int, width: int, color: bool) -> Iterator[str]:
 def _rest(diagnosis: Diagnosis, width: int) -> Iterator[str]:
     for cause in diagnosis.harmless:
         yield ""
-        yield from _wrapped("Harmless: ", cause.title + ".", width)
+        label = "Harmless: " if any(f.is_timed for f in cause.evidence) else "Note:     "
+        yield from _wrapped(label, cause.title + ".", width)
         for text in cause.why:
             yield from _wrapped("          ", text, width)
         for fact in cause.evidence[:1]:
@@ -127,7 +128,7 @@ def markdown(diagnosis: Diagnosis) -> str:
     if diagnosis.outcome is Outcome.UNDECIDED and not diagnosis.causes:
         lines += [f"- check: {escape(c.do)}: {escape(c.decides)}" for c in diagnosis.checks]
     lines += _section(
-        "Harmless",
+        "Harmless, and notes",
         [f"{escape(c.title)}. {escape(' '.join(c.why))}" for c in diagnosis.harmless],
     )
     lines += _section(

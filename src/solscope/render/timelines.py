@@ -45,10 +45,15 @@ def _timeline(report: TimelineReport, width: int) -> Iterator[str]:
         yield f"  GPU vendor {report.vendor}"
     for device in report.devices:
         yield f"  device {device.name or '(unnamed)'}"
-    yield (
-        f"  {report.kernels.num_rows} kernels, {report.graphs.num_rows} graph replays, "
-        f"{report.copies.num_rows} copies, {report.annotations.num_rows} annotations"
-    )
+    if report.sums is not None:
+        yield f"  sums of {len(report.sums)} kernels"
+    else:
+        yield (
+            f"  {report.kernels.num_rows} kernels, {report.graphs.num_rows} graph replays, "
+            f"{report.copies.num_rows} copies, {report.annotations.num_rows} annotations"
+        )
+    if report.graph_launches:
+        yield f"  {report.graph_launches} graph launches by the API calls"
     if report.rank is not None:
         yield f"  rank {report.rank}" + (f" of {report.world_size}" if report.world_size else "")
     times = report.kernel_times()

@@ -76,29 +76,25 @@ def read(path: str, *, locale: str | None = None, columns: str | None = None) ->
     return chosen.read(path, plain, sha256, **options)  # type: ignore[no-any-return]
 
 
-def explain(path: str, *, locale: str | None = None) -> FileReading:
+def explain(path: str, *, locale: str | None = None, columns: str | None = None) -> FileReading:
     """How a printed table was understood, column by column. Raises as ``read`` does."""
     chosen = _choose(_head(path), path)
     if not hasattr(chosen, "explain"):
         raise UsageError(
-            "only what ncu printed (CSV or text) has columns to explain",
+            "only printed tables (CSV or text) have columns to explain",
             where=path,
             hint=f"this is {chosen.NAME}; `solscope read` shows what it holds",
         )
     data = _bytes_of(path)
     plain = _gunzip(data, path) if data.startswith(GZIP_MAGIC) else data
-    found: FileReading = chosen.explain(path, plain, locale=locale)
+    mapping = {} if columns is None or chosen.NAME in COUNTERS else {"columns": columns}
+    found: FileReading = chosen.explain(path, plain, locale=locale, **mapping)
     return found
 
 
 def kind_of(path: str) -> str:
     """The name of the format that a file's first bytes show. Raises as ``read`` does."""
     return str(_choose(_head(path), path).NAME)
-
-
-def holds_counters(head: bytes, path: str) -> bool:
-    """Whether a file's first bytes are of a format that holds counters."""
-    return any(r.NAME in COUNTERS and r.recognises(head, path) for r in readers())
 
 
 def _choose(head: bytes, path: str) -> ModuleType:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.cluster.controllers import objects
+from tests.cluster.node import sweeping
 from tests.cluster.node.container import Container
 from tests.cluster.node.images import Images
 from tests.cluster.node.runtime import Runc
@@ -33,7 +34,9 @@ class Kubelet:
 
     def __init__(self, store: Store, name: str, gpus: int = 8) -> None:
         self.store, self.name, self.gpus = store, name, gpus
-        self.folder = Path(tempfile.mkdtemp(prefix="solscope-node-", dir="/run"))
+        sweeping.sweep()
+        prefix = sweeping.folder_prefix()
+        self.folder = Path(tempfile.mkdtemp(prefix=prefix, dir=sweeping.PARENT))
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(self.folder)], check=True)
         self.runc = Runc(self.folder)
         self.images = Images(self.folder / "images")
@@ -86,6 +89,10 @@ class Kubelet:
         found = self._running(pod, container)
         found.kill_reason = reason
         self.runc.signal(found.identifier, "KILL")
+
+    def evict(self, pod: Json, message: str) -> None:
+        """End a pod as a node under pressure does: Failed, reason Evicted, no restart."""
+        self.workers[pod["metadata"]["uid"]].evicted = message
 
     def _running(self, pod: Json, container: str) -> Container:
         worker = self.workers.get(pod["metadata"]["uid"])

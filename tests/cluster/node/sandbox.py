@@ -38,6 +38,7 @@ class Sandbox:
             start_new_session=True,
         )
         self.pid = self._child()
+        (folder / "holder").write_text(f"{self.pid} {self._holder.pid}")
         self._in_network(_raise_loopback)
 
     def _child(self) -> int:

@@ -34,6 +34,7 @@ class PodWorker:
         self.stop = threading.Event()
         self.faults: list[str] = []
         self.end: Json = {}
+        self.evicted: str | None = None
         self._probers: dict[str, Prober] = {}
         self._home = runc.folder / "pods" / self.uid
         self._logs: Path = runc.folder / "logs" / self.uid
@@ -67,6 +68,11 @@ class PodWorker:
 
     def _step(self, pod: Json) -> None:
         if self.end:
+            return
+        if self.evicted is not None:
+            self._terminate(0)
+            self.end = {"phase": "Failed", "reason": "Evicted", "message": self.evicted}
+            self._tell(pod, "Evicted", self.evicted, "Warning")
             return
         limit = pod["spec"].get("activeDeadlineSeconds")
         if limit is not None and seconds_since(self.started_at) >= limit:

@@ -126,8 +126,12 @@ class Handler(BaseHTTPRequestHandler):
         lines = ["HTTP/1.1 101 Switching Protocols", "Connection: Upgrade"]
         lines.append(f"Upgrade: {answer.protocol}")
         lines += [f"{name}: {value}" for name, value in answer.headers.items()]
-        self._emit("\r\n".join(lines).encode() + b"\r\n\r\n")
         self.close_connection = True
+        try:
+            self._emit("\r\n".join(lines).encode() + b"\r\n\r\n")
+        except OSError:
+            answer.cancel()
+            raise
 
         def write(data: bytes) -> None:
             self._emit(data)

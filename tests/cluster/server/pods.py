@@ -45,6 +45,7 @@ class Upgrade:
     protocol: str
     serve: Callable[[Read, Write], None]
     headers: dict[str, str] = field(default_factory=dict)
+    cancel: Callable[[], None] = lambda: None
 
 
 class PodRoutes:
@@ -133,10 +134,14 @@ class PodRoutes:
                 "websocket",
                 lambda read, write: streams.exec_websocket(session, read, write, protocol),
                 headers,
+                lambda: streams.abandon(session),
             )
         headers = _spdy(request, streams.EXEC_SPDY)
         return Upgrade(
-            "SPDY/3.1", lambda read, write: streams.exec_spdy(session, read, write), headers
+            "SPDY/3.1",
+            lambda read, write: streams.exec_spdy(session, read, write),
+            headers,
+            lambda: streams.abandon(session),
         )
 
     @staticmethod

@@ -94,8 +94,8 @@ def _fits(node: Any, types: list[str]) -> bool:
         return "integer" in types or "number" in types
     if isinstance(node, float):
         return "number" in types
-    names = {str: "string", dict: "object", list: "array"}
-    return names[type(node)] in types
+    names = {"str": "string", "dict": "object", "list": "array"}
+    return names[type(node).__name__] in types
 
 
 def _go_complaint(node: Any, path: str, struct: str, types: list[str]) -> str:

@@ -116,10 +116,21 @@ def _run(session: Session, send_out: Write, send_err: Write) -> Json:
     for thread in threads:
         thread.join()
     code = process.wait()
+    _close_pipes(process)
+    return exit_status(code, session.failure(code, bytes(kept)))
+
+
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             _quietly(pipe.close)
-    return exit_status(code, session.failure(code, bytes(kept)))
+
+
+def abandon(session: Session) -> None:
+    """End a process whose client never came."""
+    session.process.kill()
+    session.process.wait()
+    _close_pipes(session.process)
 
 
 def exec_websocket(session: Session, read: Read, write: Write, protocol: str) -> None:
@@ -178,7 +189,7 @@ def exec_spdy(session: Session, read: Read, write: Write) -> None:
     server = threading.Thread(target=serve, daemon=True)
     server.start()
     if not complete.wait(30):
-        session.process.kill()
+        abandon(session)
         return
     if "stdin" in streams:
         threading.Thread(

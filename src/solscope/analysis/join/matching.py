@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ LEAST_PREFIX = 24
 
 # nsys writes (int)7 and (bool)1 where others write 7 and true.
 _CAST = re.compile(r"\((?:unsigned )?(?:int|bool|long|short|char|size_t|[\w:]+)\)(?=-?\d)")
-_NAMESPACES = re.compile(r"[\w:]*$")
+_IN_NAMESPACES = string.ascii_letters + string.digits + "_:"
 _SPACE = re.compile(r"\s+")
 
 
@@ -53,8 +54,8 @@ def qualified(name: str) -> str:
     """
     short = short_name(name)
     at = _function_at(name, short)
-    spaces = _NAMESPACES.search(name[:at])
-    return (spaces[0] if spaces else "") + canonical(name)
+    before = name[:at]
+    return before[len(before.rstrip(_IN_NAMESPACES)) :] + canonical(name)
 
 
 def _function_at(name: str, short: str) -> int:

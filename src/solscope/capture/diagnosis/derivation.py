@@ -46,7 +46,6 @@ def derive(facts: Facts) -> None:
         _processes,
         _waiting,
         _device_memory,
-        _slices,
         _window,
         _sessions,
         _missing_metrics,
@@ -266,12 +265,6 @@ def _device_memory(facts: Facts) -> None:
                 free=f"{free} MiB",
                 total=f"{total} MiB",
             )
-
-
-def _slices(facts: Facts) -> None:
-    mig = facts.first("mig-device")
-    if mig is not None:
-        _add(facts, "mig-slice", mig, sms=facts.value("sm-count", "count") or "?")
 
 
 def _missing_metrics(facts: Facts) -> None:

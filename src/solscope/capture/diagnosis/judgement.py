@@ -135,6 +135,7 @@ def conclude(
     main = tuple(c for c in causes if c.role in (Role.CAUSE, Role.SUSPECT, Role.ADVICE))
     harmless = tuple(c for c in causes if c.role is Role.HARMLESS)
     well = tuple(c for c in causes if c.role is Role.WELL)
+    grounds = {fact.code for cause in main for fact in cause.evidence}
     outcome, code, summary, checks = _answer(main, well, harmless, facts)
     return Diagnosis(
         outcome=outcome,
@@ -146,7 +147,7 @@ def conclude(
         consequences=tuple(
             (t.means, facts.counts[t.id])
             for t in knowledge.templates.values()
-            if t.is_consequence and t.id in facts.counts
+            if t.is_consequence and t.id in facts.counts and t.id not in grounds
         ),
         unknown=tuple(facts.unknown),
         read=tuple(read),
@@ -172,8 +173,6 @@ def _answer(
             "Undecided: the profiler reports an error that no template knows",
             (_UNKNOWN_CHECK,),
         )
-    if well:
-        return (Outcome.WELL, "ok", well[0].title, ())
     if "no-kernels-profiled" in facts.counts:
         return (
             Outcome.UNDECIDED,
@@ -181,6 +180,8 @@ def _answer(
             "Undecided: nothing was profiled, and the log does not say why",
             _EMPTY_CHECKS,
         )
+    if well:
+        return (Outcome.WELL, "ok", well[0].title, ())
     if harmless:
         return (Outcome.WELL, "ok", "No fault found: only lines that are harmless", ())
     if facts.counts:

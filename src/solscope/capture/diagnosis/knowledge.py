@@ -1,9 +1,10 @@
 """The knowledge as data: templates from ``data/lines``, causes from ``data/causes``, validated.
 
 A pattern is plain text with placeholders: ``{name}`` (shortest text), ``{name:int}``,
-``{name:word}``, ``{name:hex}``, ``{name:version}``, ``{name:path}``, ``{name:quoted}`` and
-``{name:rest}``; ``{:…}`` is not kept. Case and the shape of quotes do not matter. A pattern
-matches anywhere in a line unless it begins with ``^``; a closing ``$`` pins the end.
+``{name:word}``, ``{name:hex}``, ``{name:version}``, ``{name:path}``, ``{name:file}``,
+``{name:quoted}`` and ``{name:rest}``; ``{:…}`` is not kept. Case and the shape of quotes do not
+matter. A pattern matches anywhere in a line unless it begins with ``^``; a closing ``$`` pins
+the end.
 
 A condition is ``code`` (such a fact exists), ``code.field``, or ``code.field OP value`` with OP
 one of ``= != ~ !~ < <= > >=`` (``~`` is a regular expression, found anywhere).
@@ -108,6 +109,7 @@ _KINDS = {
     "word": r"[^\s,;\"'()]+",
     "hex": r"(?:0x)?[0-9a-fA-F]+",
     "version": r"\d+(?:\.\d+)+",
+    "file": r"[\w./+-]+\.\w+",
     "path": r"[^\s\"'<>|]+",
     "quoted": r"[^\"'\u201c\u201d\u2018\u2019`]+",
     "rest": r".*\S",
@@ -117,6 +119,7 @@ _SAMPLES = {
     "word": "word",
     "hex": "1f",
     "version": "2024.1.1",
+    "file": "a.json",
     "path": "/some/path",
     "quoted": "a kernel",
     "rest": "the rest of it",

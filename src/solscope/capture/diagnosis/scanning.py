@@ -22,6 +22,7 @@ SMALL_FILE_BYTES = 1 << 18
 LONGEST_LINE_BYTES = 1 << 14
 KEPT_PER_CODE = 60
 KEPT_UNKNOWN = 20
+MOST_UNKNOWN = 1000  # further ones are counted only
 OFTEN_ENOUGH = 64
 MOST_SHAPES = 20_000
 
@@ -143,6 +144,11 @@ class Scanner:
                         word = pattern.word.encode()
                         self._anchors_by_word.setdefault(word, set()).add(anchor)
         self._shapes: dict[bytes, _Shape] = {}
+        self._beginnings = [
+            (begin, e.template)
+            for e in self._messages()
+            for begin in (e.pattern.head, *map(str.lower, e.template.begins))
+        ]
 
     def scan(self, stream: Readable, name: str, facts: Facts) -> int:
         """Add the facts of a stream; returns the number of lines. ``name`` is shown as given."""
@@ -249,6 +255,9 @@ class Scanner:
         if hit is None or not hit.group(2).strip():
             return
         level, text = hit.group(1).lower(), hit.group(2).strip()
+        if facts.counts.get(f"unknown-{level}", 0) >= MOST_UNKNOWN:
+            facts.counts[f"unknown-{level}"] += 1
+            return
         cut = self._cut_template(text)
         if cut is not None:
             facts.add(cut.id, where, f"{line} …", {}, is_timed=True)
@@ -267,11 +276,7 @@ class Scanner:
         low = text.lower()
         if len(low) < 16:
             return None
-        found = {
-            e.template.id: e.template
-            for e in self._messages()
-            if any(b.startswith(low) for b in (e.pattern.head, *map(str.lower, e.template.begins)))
-        }
+        found = {t.id: t for begin, t in self._beginnings if begin.startswith(low)}
         return next(iter(found.values())) if len(found) == 1 else None
 
     def _messages(self) -> Iterator[_Entry]:
@@ -300,6 +305,9 @@ def _is_named(name: str, globs: tuple[str, ...]) -> bool:
 def _segments(line: str) -> Iterator[str]:
     """A line as the messages that share it: split at carriage returns, at escaped line ends and
     where a profiler's prefix begins in the middle."""
+    if "\r" not in line and "\\" not in line and line.count("==", 2) <= 1:
+        yield line.rstrip()
+        return
     for part in re.split(r"\r|\\n(?=.?={1,2}\w)|\\r\\n", line):
         starts = [hit.start() for hit in _PREFIX.finditer(part)]
         cuts = sorted({0, *starts, len(part)})

@@ -49,7 +49,6 @@ _OWN: dict[str, set[str]] = {
     "no-writable-tmp": {"container"},
     "debug-container-without-ptrace": {"name"},
     "device-memory-free-share": {"percent", "free", "total"},
-    "mig-slice": {"sms"},
     # of a report (report_facts.py)
     "report-empty": {"path"},
     "report-newer": {"report", "local"},

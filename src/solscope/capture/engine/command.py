@@ -129,10 +129,10 @@ def _with_entrypoint(
 
 def _script(words: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
     """A shell's script and its positional words, if the argv runs one."""
-    if len(words) == 1 and re.search(r"\s", words[0].strip()):
+    if len(words) == 1 and re.search(r"[ \t\n]", words[0].strip()):
         # One word with blanks is no program: an operator (KubeRay) hands it to a shell.
         inner = shell.Script(variables={}).commands(words[0])
-        nested = _script(inner[0]) if len(inner) == 1 else None
+        nested = _script(inner[0]) if len(inner) == 1 and len(inner[0]) > 1 else None
         return nested or (words[0], ())
     for at, word in enumerate(words):
         if word.rpartition("/")[2] not in _SHELLS:

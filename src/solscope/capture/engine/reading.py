@@ -346,7 +346,7 @@ def _integer(text: str | None) -> int | None:
     factor = _SUFFIX.get(text[-1], 1)
     try:
         return round(float(text[:-1] if factor != 1 else text) * factor)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

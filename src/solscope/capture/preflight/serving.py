@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from solscope.capture.preflight.memory import predicted_pause_s
-from solscope.capture.preflight.view import container_name, found
+from solscope.capture.preflight.view import container_name, found, whole
 from solscope.model.cluster import KubernetesObject, ProbeKind, WorkloadSnapshot
 from solscope.model.finding import Finding, Severity
 
@@ -127,8 +127,11 @@ def _scaling(workload: WorkloadSnapshot) -> Iterator[Finding]:
 def _metrics(scaler: KubernetesObject) -> Iterator[str]:
     spec = scaler.get("spec") or {}
     for metric in spec.get("metrics") or ():
-        body = metric.get(str(metric.get("type", "")).lower()) or {}
-        name = (body.get("metric") or {}).get("name") or body.get("name")
+        kind = str(metric.get("type", ""))
+        body = metric.get(kind[:1].lower() + kind[1:])
+        body = body if isinstance(body, Mapping) else {}
+        inner = body.get("metric")
+        name = inner.get("name") if isinstance(inner, Mapping) else body.get("name")
         yield f"scales on {name or metric.get('type')}"
     for trigger in spec.get("triggers") or ():
         yield f"scales on {trigger.get('type')}: {(trigger.get('metadata') or {}).get('query')}"
@@ -152,12 +155,12 @@ def _quota(workload: WorkloadSnapshot) -> Iterator[Finding]:
     needed = workload.server.gpus if workload.server else 0
     for quota in workload.seen("resourcequotas"):
         status, spec = quota.get("status") or {}, quota.get("spec") or {}
-        hard = (status.get("hard") or spec.get("hard") or {}).get(f"requests.{_GPU}")
+        hard = whole((status.get("hard") or spec.get("hard") or {}).get(f"requests.{_GPU}"))
         if hard is None:
             continue
-        used = (status.get("used") or {}).get(f"requests.{_GPU}")
+        used = whole((status.get("used") or {}).get(f"requests.{_GPU}"))
         known = used is not None
-        over = int(used) + needed > int(hard) if used is not None else int(hard) < needed
+        over = (used or 0) + needed > hard
         yield found(
             "gpu-quota",
             Severity.BLOCKS if over else Severity.INFO,
@@ -195,7 +198,7 @@ def _gpus(pod: KubernetesObject) -> int:
     total = 0
     for container in (pod.get("spec") or {}).get("containers") or ():
         limits = (container.get("resources") or {}).get("limits") or {}
-        total += int(limits.get(_GPU) or 0)
+        total += whole(limits.get(_GPU)) or 0
     return total
 
 

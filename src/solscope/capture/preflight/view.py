@@ -142,3 +142,11 @@ def release(text: str | None) -> tuple[int, ...] | None:
     """A dotted version as numbers; ``None`` where it has none."""
     match = re.search(r"\d+(?:\.\d+)+", text or "")
     return tuple(int(part) for part in match[0].split(".")) if match else None
+
+
+def whole(value: object) -> int | None:
+    """A count as Kubernetes writes one (number or text); ``None`` for anything else."""
+    try:
+        return int(str(value))
+    except ValueError:
+        return None

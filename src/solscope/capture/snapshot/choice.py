@@ -35,6 +35,8 @@ def split_target(target: str) -> tuple[str, str]:
 
     Raises UsageError for anything else.
     """
+    if target.endswith((".yaml", ".yml", ".json")):
+        raise UsageError(f"{target!r} is a file", hint="give each file with a -f of its own")
     kind, slash, name = target.partition("/")
     if not slash:
         return "pod", kind

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from solscope.capture.snapshot import choice, nodes, podspec
+from solscope.capture.snapshot import choice, nodes, podspec, shape
 from solscope.capture.snapshot.kinds import Role
 from solscope.errors import UsageError
 from solscope.model.cluster import Fact, GpuNode, KubernetesObject, PodSnapshot, WorkloadSnapshot
@@ -61,10 +61,18 @@ def _opened(document: Any, name: str) -> Iterator[KubernetesObject]:
         raise UsageError(f"{what} is no Kubernetes object", where=name)
     if document["kind"].endswith("List") and isinstance(document.get("items"), list):
         for item in document["items"]:
+            if not isinstance(item, Mapping):
+                raise UsageError("a list of objects holds something else", where=name)
             inner = dict(item)
             inner.setdefault("kind", document["kind"].removesuffix("List"))
             yield from _opened(inner, name)
     else:
+        wrong = list(shape.faults(document))
+        if wrong:
+            metadata = document.get("metadata")
+            called = metadata.get("name") if isinstance(metadata, Mapping) else None
+            more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+            raise UsageError(wrong[0] + more, where=f"{name}: {document['kind']}/{called}")
         yield document
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -47,7 +48,11 @@ def quantity(value: object) -> float | None:
     match = _QUANTITY.fullmatch(str(value).strip()) if value is not None else None
     if match is None or match["suffix"] not in _FACTOR:
         return None
-    return float(match["number"]) * _FACTOR[match["suffix"]]
+    try:
+        amount = float(match["number"]) * _FACTOR[match["suffix"]]
+    except ValueError:
+        return None
+    return amount if math.isfinite(amount) else None
 
 
 def pod(template: Mapping[str, Any]) -> PodSnapshot:

@@ -13,13 +13,13 @@ from contextlib import closing
 from dataclasses import replace
 
 from solscope.errors import ReportError
-from solscope.model.finding import Issue, Severity
+from solscope.model.finding import Absence, Issue, Severity
 from solscope.model.report import Provenance
 from solscope.model.trace import TimelineReport
 from solscope.reports import missing
 from solscope.reports.nsys import facts, schema
 from solscope.reports.nsys.columns import Bulk, Columns, Names, read_only_uri
-from solscope.reports.nsys.unfold import plain_file
+from solscope.reports.unfold import plain_file
 
 NAME = "nsys-sqlite"
 
@@ -54,6 +54,12 @@ def read(path: str, sha256: str, **options: object) -> TimelineReport:
             raise
 
 
+_NO_DEVICES = Absence(
+    field="devices",
+    reason="the export describes no GPU: names and sizes of the devices are not known",
+)
+
+
 def _refuse_cut(plain: str, path: str) -> None:
     """SQLite's header states the page size (offset 16) and the number of pages (offset 28)."""
     with open(plain, "rb") as file:
@@ -82,6 +88,7 @@ def _assemble(
     kernels, graphs = bulk.kernels(), bulk.graphs()
     copies = bulk.copies(facts.copy_kinds(database, found))
     annotations = bulk.annotations()
+    devices = facts.devices(database, found)
     report = TimelineReport(
         provenance=Provenance(
             path=path,
@@ -97,7 +104,7 @@ def _assemble(
         annotations=annotations.table,
         calls=facts.calls(database, found, names),
         vendor="NVIDIA",
-        devices=facts.devices(database, found),
+        devices=devices,
         graph_tracing=facts.graph_tracing(database, found),
         issues=(
             *_schema_issues(found),
@@ -105,6 +112,7 @@ def _assemble(
             *facts.diagnostics(database, found),
             *facts.host_tracing(database, found),
         ),
+        absences=() if devices else (_NO_DEVICES,),
     )
     return _with_missing_kernels(report, "kernels" in found.tables)
 
@@ -148,4 +156,4 @@ def _with_missing_kernels(report: TimelineReport, has_table: bool) -> TimelineRe
         said=[issue.what for issue in report.issues if issue.code == "nsys-says"],
         where="the kernel table is empty" if has_table else "the export has no kernel table",
     )
-    return replace(report, issues=(issue, *report.issues), absences=(*report.absences, absence))
+    return replace(report, issues=(issue, *report.issues), absences=(absence, *report.absences))

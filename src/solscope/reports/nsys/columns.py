@@ -161,7 +161,8 @@ class Bulk:
                         column = self._named(column, role in table.columns)
                     columns[title.get(role, role)] = column
                 found.append(_narrow(pa.table(columns).select(schema.names), schema, table.name))
-            return found
+            # One copy into tight buffers of our own lets the driver's roomy ones go.
+            return [pa.concat_tables(found).combine_chunks()] if found else []
 
         # SQLite and Arrow work outside of Python's lock: ranges of rows are read side by side.
         with ThreadPoolExecutor(max_workers=min(MOST_WORKERS, os.cpu_count() or 1)) as pool:

@@ -16,11 +16,13 @@ from solscope.model import trace
 from solscope.model.finding import Absence, Issue, Severity
 from solscope.model.kernel_name import short_name
 from solscope.model.report import Device, Provenance
-from solscope.model.trace import KernelTime, TimelineReport
+from solscope.model.trace import CallTotal, KernelTime, TimelineReport
 from solscope.reports import missing
 from solscope.reports.nsys_stats import rows
+from solscope.reports.nsys_stats.explanation import explain
 from solscope.reports.nsys_stats.tables import Output, StatsTable, split
 from solscope.reports.nsys_stats.text import lines_of
+from solscope.reports.unfold import plain_bytes
 
 NAME = "nsys-stats"
 
@@ -43,8 +45,7 @@ def read(path: str, sha256: str, **options: object) -> TimelineReport:
     A GPU trace fills its tables; summaries become ``sums``. Raises ReportError where a number
     cannot be read or nothing of the file is a table of nsys, UnknownUnit for an unknown unit.
     """
-    with open(path, "rb") as file:
-        output = split(lines_of(file.read()))
+    output = split(lines_of(plain_bytes(path)))
     if not output.tables and not output.skipped:
         raise ReportError("no table of nsys stats in this file", where=path, hint=HINT)
     try:
@@ -68,7 +69,7 @@ def _assemble(output: Output, path: str, sha256: str) -> TimelineReport:
         )
     summaries = _summary_tables(by_kind)
     sums = [time for t in summaries for time in rows.kernel_times(rows.Cells(t, path), short_name)]
-    calls = [call for t in by_kind["calls"][:1] for call in rows.calls(rows.Cells(t, path))]
+    calls = _gpu_calls(by_kind["calls"], path)
     report = TimelineReport(
         provenance=Provenance(
             path=path,
@@ -107,6 +108,15 @@ def _summary_tables(by_kind: dict[str, list[StatsTable]]) -> list[StatsTable]:
     """One summary only: the same kernels stand in each of them."""
     plain = [t for t in by_kind["kernels"] if t.where("grid") is None]
     return (plain or by_kind["kernels"] or by_kind["gpu"])[:1]
+
+
+def _gpu_calls(tables: Sequence[StatsTable], path: str) -> list[CallTotal]:
+    """Calls of CUDA or HIP. Tables of other libraries' calls have the same columns."""
+    for table in tables:
+        found = list(rows.calls(rows.Cells(table, path)))
+        if any(call.name.startswith(("cu", "hip")) for call in found):
+            return found
+    return []
 
 
 def _issues(output: Output, used: Sequence[StatsTable], path: str) -> Iterator[Issue]:
@@ -158,3 +168,6 @@ def _with_missing_kernels(report: TimelineReport, output: Output) -> TimelineRep
         where="nsys skipped the kernel table" if output.skipped else "the kernel table is empty",
     )
     return replace(report, issues=(issue, *report.issues), absences=(*report.absences, absence))
+
+
+__all__ = ["NAME", "explain", "read", "recognises"]

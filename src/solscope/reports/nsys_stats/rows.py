@@ -48,12 +48,10 @@ class Cells:
 
     def _factors(self) -> dict[str, float | None]:
         """Time unit by column. Up to 2020 only the total states one; it holds for the row."""
-        columns = {c.role: c.unit for c in self.table.columns if c is not None}
-        shared = columns.get("total")
         found: dict[str, float | None] = {}
         for role in ("total", "mean", "median", "min", "max", "start", "duration"):
-            if role in columns:
-                unit = columns[role] or shared
+            if self.table.where(role) is not None:
+                unit = self.time_unit(role)
                 found[role] = None if unit is None else self._factor(unit, TIME_NS)
         return found
 
@@ -66,6 +64,11 @@ class Cells:
                 where=self._path,
                 hint="run `nsys stats` with --timeunit nsec",
             ) from None
+
+    def time_unit(self, role: str) -> str | None:
+        """The unit of a time column: its own, else that of the total (exports up to 2020)."""
+        columns = {c.role: c.unit for c in self.table.columns if c is not None}
+        return columns.get(role) or columns.get("total")
 
     @property
     def has_unit(self) -> bool:

@@ -13,9 +13,12 @@ from typing import Any
 
 from solscope.errors import ReportError
 from solscope.model.finding import Absence, Issue, Severity
+from solscope.model.reading import ColumnReading, FileReading
 from solscope.model.report import Provenance
 from solscope.model.trace import SampleReport
-from solscope.reports.zymtrace import columns, rows
+from solscope.reports.unfold import plain_bytes
+from solscope.reports.zymtrace import columns as _layouts
+from solscope.reports.zymtrace import rows
 from solscope.reports.zymtrace.live import SCHEMES, query
 from solscope.reports.zymtrace.table import sample_table
 
@@ -35,7 +38,7 @@ def recognises(head: bytes, path: str) -> bool:
         return False
     found = rows.parse(_whole_lines(head))
     try:
-        return found is not None and columns.layout(found.titles, {}) is not None
+        return found is not None and _layouts.layout(found.titles, {}) is not None
     except ReportError:
         return True  # two columns fit one role: reading says so
 
@@ -54,14 +57,13 @@ def read(path: str, sha256: str, **options: Any) -> SampleReport:
     ``columns`` maps columns (``name=...,samples=...``). Raises ReportError where columns are
     not recognised, where a number is none, and where a share may be a fraction or a percentage.
     """
-    mapping = columns.parse(options.get("columns"))
+    mapping = _layouts.parse(options.get("columns"))
     if path.startswith(SCHEMES):
         return query(path, mapping, environ=options.get("environ", os.environ))
     size = os.path.getsize(path)
     if size > MAX_BYTES:
         raise ReportError(f"{size} bytes are no table of kernel shares", where=path)
-    with open(path, "rb") as file:
-        found = rows.parse(file.read())
+    found = rows.parse(plain_bytes(path))
     try:
         return _report(found, mapping, path, sha256, size)
     except ReportError as error:
@@ -75,11 +77,11 @@ def _report(
 ) -> SampleReport:
     if found is None:
         raise ReportError("no table in this file", hint=rows.HINT)
-    layout = columns.layout(found.titles, mapping)
+    layout = _layouts.layout(found.titles, mapping)
     if layout is None:
         raise ReportError(
             f"no column for kernel names and samples among {', '.join(found.titles[:20])}",
-            hint=columns.HINT,
+            hint=_layouts.HINT,
         )
     names = _column(found, layout.name)
     samples = _numbers(found, layout.samples)
@@ -106,7 +108,53 @@ def _report(
     )
 
 
-def _absences(layout: columns.Layout) -> tuple[Absence, ...]:
+def explain(
+    path: str, data: bytes, *, locale: str | None = None, columns: str | None = None
+) -> FileReading:
+    """How the columns were understood. Raises ReportError where they are not recognised."""
+    found = rows.parse(data)
+    layout = None if found is None else _layouts.layout(found.titles, _layouts.parse(columns))
+    if found is None or layout is None:
+        raise ReportError("no table of kernel shares", where=path, hint=_layouts.HINT)
+    is_json = data.lstrip().startswith((b"{", b"["))
+    return FileReading(
+        path=path,
+        kind=NAME,
+        encoding="utf-8",
+        delimiter=None if is_json else max("\t,;", key=data.partition(b"\n")[0].decode().count),
+        lines_before_table=0,
+        has_units_row=False,
+        number_format="decimal point",
+        columns=tuple(_column_reading(found, layout, title) for title in found.titles),
+    )
+
+
+def _column_reading(found: rows.Rows, layout: _layouts.Layout, title: str) -> ColumnReading:
+    roles = {layout.share: "share", layout.samples: "samples", layout.name: "name"}
+    role = roles.get(title)
+    cell = next((c for c in _column(found, title) if c not in (None, "")), "")
+    value: float | str | None = None
+    factor, unit = 1.0, ""
+    if role == "name":
+        value = str(cell)
+    elif role is not None and cell != "":
+        number, sign = rows.number(cell, title)
+        if role == "share" and (sign or layout.is_percent):
+            factor, unit = 0.01, "%"
+        value = None if number is None else number * factor
+    return ColumnReading(
+        column=title,
+        metric=role,
+        unit=unit,
+        base_unit="",
+        factor=factor,
+        example=str(cell)[:60],
+        value=value,
+        note=None if role else "not used",
+    )
+
+
+def _absences(layout: _layouts.Layout) -> tuple[Absence, ...]:
     time = Absence(field="duration_ns", reason="a sampler counts samples and measures no time")
     if layout.samples is not None:
         return (time,)
@@ -130,7 +178,7 @@ def _numbers(found: rows.Rows, title: str | None) -> list[float | None]:
     return values
 
 
-def _shares(found: rows.Rows, layout: columns.Layout) -> list[float | None]:
+def _shares(found: rows.Rows, layout: _layouts.Layout) -> list[float | None]:
     """Shares as fractions. Percent by title, by a sign, or as mapped; never by a guess."""
     if layout.share is None:
         return [None] * len(found.cells)

@@ -1,4 +1,4 @@
-"""A gzipped export as a plain file for as long as it is read."""
+"""Files that may be gzipped, as plain bytes or as a plain file for as long as it is read."""
 
 from __future__ import annotations
 
@@ -36,20 +36,35 @@ def plain_file(path: str) -> Iterator[str]:
         yield target
 
 
+def plain_bytes(path: str) -> bytes:
+    """The whole file, unfolded where it is gzipped. Raises as :func:`plain_file` does."""
+    with open(path, "rb") as file:
+        if file.read(2) != GZIP_MAGIC:
+            file.seek(0)
+            return file.read()
+    return b"".join(_pieces(path))
+
+
 def _unfold(path: str, target: str) -> None:
+    with open(target, "wb") as plain:
+        for piece in _pieces(path):
+            plain.write(piece)
+
+
+def _pieces(path: str) -> Iterator[bytes]:
     limit = max(os.path.getsize(path) * MAX_EXPANSION, EXPANSION_FLOOR_BYTES)
-    written = 0
+    seen = 0
     try:
-        with gzip.open(path) as packed, open(target, "wb") as plain:
-            while chunk := packed.read(CHUNK_BYTES):
-                written += len(chunk)
-                if written > limit:
+        with gzip.open(path) as packed:
+            while piece := packed.read(CHUNK_BYTES):
+                seen += len(piece)
+                if seen > limit:
                     raise ReportError(
                         f"the gzip data unfolds to more than {limit} bytes",
                         where=path,
                         hint="the file is damaged, or not a report",
                     )
-                plain.write(chunk)
+                yield piece
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ReportError(
             f"the gzip data is cut or damaged: {error}", where=path, hint="copy the file again"
