@@ -11,9 +11,8 @@ from tests.cluster import tools
 from tests.cluster.fixture import Cluster
 
 
-def require_containers() -> None:
-    """Skip where containers cannot run; fail where they are required."""
-    faults = tools.missing()
+def require(faults: list[str]) -> None:
+    """Skip where something is missing; fail where the cluster is required."""
     if not faults:
         return
     message = "no test cluster here; missing: " + "; ".join(faults)
@@ -25,7 +24,7 @@ def require_containers() -> None:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """One cluster for all tests of the session."""
-    require_containers()
+    require(tools.missing())
     with Cluster() as running:
         yield running
         faults = running.controllers.faults + (running.node.faults() if running.node else [])
@@ -35,6 +34,7 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture
 def bare() -> Iterator[Cluster]:
     """A cluster without a node: API and controllers only, no root and no containers needed."""
+    require(tools.missing_for_api())
     with Cluster(with_node=False) as running:
         yield running
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cluster import conftest, tools
 from tests.cluster.fixture import Cluster
 from tests.cluster.server.status import Json
 from tests.corpus import SHARED, require
@@ -40,6 +41,7 @@ COMPARED = ("status", "reason", "code")
 @pytest.fixture(scope="module")
 def server() -> Iterator[Cluster]:
     require(GOLDEN)
+    conftest.require(tools.missing_for_api())
     with Cluster(with_node=False) as running:
         for name in ("dev", "viewer"):
             running.add_user(name)

@@ -31,6 +31,11 @@ def kubectl_path(version: str = CURRENT) -> Path:
     return cache() / f"kubectl-{version}" / "kubectl"
 
 
+def missing_for_api() -> list[str]:
+    """What the API alone needs and this machine lacks, in words."""
+    return [] if shutil.which("openssl") else ["openssl (Debian package openssl)"]
+
+
 def missing() -> list[str]:
     """What a cluster with containers needs and this machine lacks, in words."""
     faults = []

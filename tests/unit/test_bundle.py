@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -213,6 +214,26 @@ def test_a_file_can_be_added_only_where_it_may_lie(
         opened.add(tmp_path / "a", inside)
 
 
+def test_a_full_disk_is_told_and_leaves_nothing(
+    opened: bundle.Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = names(opened.folder)
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(CaptureError, match="No space left on device"):
+        opened.record("x", ["true"], OK, NOON)
+    assert names(opened.folder) == before
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="a file stands where a folder should"):
+        a_bundle(tmp_path / "file" / "run")
+
+
 def test_a_sealed_bundle_is_read_only_and_verifies(opened: bundle.Bundle) -> None:
     opened.record("x", ["true"], OK, NOON)
     manifest = sealing.seal(opened.folder, NOON)
@@ -332,6 +353,10 @@ def test_a_receipt_survives_the_round_trip(opened: bundle.Bundle) -> None:
     failed = replace(receipt, step="apply", is_ok=False, message="quota", objects=("job/x",))
     opened.receipt(failed)
     assert receipts.read(opened.folder) == (receipt, failed)
+    opened.receipt(replace(failed, objects=("job/x", "pod/x-1")))
+    text = (opened.folder / "SOURCE.md").read_text()
+    assert text.endswith("\n## Cluster objects made\n\n- job/x\n- pod/x-1\n")
+    assert text.startswith("# Source of run-1\n")
 
 
 KILLED_AT = """

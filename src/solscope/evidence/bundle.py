@@ -33,6 +33,7 @@ LARGEST_TEXT_BYTES = 64 << 20
 _EXPERIMENT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?\Z")
 _STEP = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 _NUMBERED = re.compile(r"(\d+)-(.+)\.(cmd|stdout|stderr|exit)\Z")
+_OBJECTS = "## Cluster objects made"
 _SUMMARY = """# {experiment}
 
 Status: DRAFT
@@ -144,10 +145,15 @@ class Bundle:
         return None if masked == data else masked
 
     def receipt(self, receipt: Receipt) -> None:
-        """Add a receipt of a step that was no recorded command."""
+        """Add a receipt of a step that was no recorded command.
+
+        Cluster objects that it names are listed in SOURCE.md, too.
+        """
         with files.locked(self.folder):
             self._must_be_open()
             receipts.append(self.folder, receipt)
+            if receipt.objects:
+                self._list_objects()
 
     def write(self, inside: str, text: str) -> None:
         """Write or replace a text file (summary, findings, context), secrets masked."""
@@ -156,6 +162,13 @@ class Bundle:
             self._must_be_open()
             goal.parent.mkdir(parents=True, exist_ok=True)
             files.write(goal, self.redactor.text(text).encode())
+
+    def _list_objects(self) -> None:
+        every = (name for receipt in receipts.read(self.folder) for name in receipt.objects)
+        listed = "\n".join(f"- {name}" for name in dict.fromkeys(every))
+        path = self.folder / SOURCE
+        head = path.read_text().partition(f"\n{_OBJECTS}\n")[0]
+        files.write(path, f"{head}\n{_OBJECTS}\n\n{listed}\n".encode())
 
     def _inside(self, inside: str) -> Path:
         path = PurePosixPath(inside)
@@ -198,7 +211,7 @@ def init(
     """Make a bundle; it appears whole or not at all.
 
     Raises UsageError where something is there already, or where the experiment's name cannot be
-    a Kubernetes label.
+    a Kubernetes label; CaptureError where the disk refuses.
     """
     if not _EXPERIMENT.match(source.experiment):
         raise UsageError(
@@ -212,21 +225,22 @@ def init(
             where=str(folder),
             hint="every run has a bundle of its own: give another folder",
         )
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}{files.PART}", dir=folder.parent))
-    try:
-        part.chmod(0o755)
-        for name in FOLDERS:
-            (part / name).mkdir()
-        for name, text in _first_files(source, redactor, now()).items():
-            files.write(part / name, text.encode(), is_new=True)
-        # Renaming onto an empty folder replaces it; onto anything else it fails.
-        part.rename(folder)
-        files.sync_folder(folder.parent)
-    except OSError as error:
-        raise UsageError(f"cannot be made: {error.strerror}", where=str(folder)) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+    if not folder.parent.is_dir() and any(p.is_file() for p in folder.parents):
+        raise UsageError("a file stands where a folder should", where=str(folder.parent))
+    with files.refusals_told(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{folder.name}{files.PART}", dir=folder.parent))
+        try:
+            part.chmod(0o755)
+            for name in FOLDERS:
+                (part / name).mkdir()
+            for name, text in _first_files(source, redactor, now()).items():
+                files.write(part / name, text.encode(), is_new=True)
+            # Renaming onto an empty folder replaces it; onto anything else it fails.
+            part.rename(folder)
+            files.sync_folder(folder.parent)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
     return Bundle(folder=folder, redactor=redactor, now=now)
 
 
@@ -263,9 +277,7 @@ def _first_files(source: BundleSource, redactor: Redactor, made: datetime) -> di
         "intent": source.intent,
     }
     lines = [f"- {name}: {text or '(not stated)'}" for name, text in said.items()]
-    text = "\n".join(
-        [f"# Source of {source.experiment}", "", *lines, "", "## Cluster objects made"]
-    )
+    text = "\n".join([f"# Source of {source.experiment}", "", *lines, "", _OBJECTS])
     return {
         SOURCE: redactor.text(text + "\n\n(none)\n"),
         "summary.md": _SUMMARY.format(experiment=source.experiment),

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from solscope.errors import CaptureError
 from solscope.model.evidence import Artifact
 
 PART = ".part-"
@@ -29,23 +30,42 @@ def write(path: Path, data: bytes, *, is_new: bool = False) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path, *, is_new: bool = False) -> Iterator[int]:
-    """A file descriptor whose content becomes ``path`` where the block ends well."""
-    handle, name = tempfile.mkstemp(prefix=PART, dir=path.parent)
-    part = Path(name)
-    try:
+    """A file descriptor whose content becomes ``path`` where the block ends well.
+
+    Raises CaptureError where the disk refuses (full, read-only), with nothing left behind.
+    """
+    with refusals_told(path):
+        handle, name = tempfile.mkstemp(prefix=PART, dir=path.parent)
+        part = Path(name)
         try:
-            yield handle
-            os.fchmod(handle, 0o644)
-            os.fsync(handle)
+            try:
+                yield handle
+                os.fchmod(handle, 0o644)
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+            if is_new:
+                _link_new(part, path)
+            else:
+                part.replace(path)
+            sync_folder(path.parent)
         finally:
-            os.close(handle)
-        if is_new:
-            _link_new(part, path)
-        else:
-            part.replace(path)
-        sync_folder(path.parent)
-    finally:
-        part.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def refusals_told(path: Path) -> Iterator[None]:
+    """Turn the system's refusal to write into CaptureError; FileExistsError passes."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise CaptureError(
+            f"cannot be written: {error.strerror}",
+            where=str(path),
+            hint="nothing half-written is left; make room or give another folder, then repeat",
+        ) from error
 
 
 def _link_new(part: Path, path: Path) -> None:
