@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests import builder
-
 from solscope.capture import planfile
 from solscope.flows import plan
 from solscope.flows.world import World
 from solscope.model.plan import CapturePlan
+from tests import builder
 
 KERNEL = "rms_norm_kernel"
 # The stand-in profiler knows the options of a few releases only.

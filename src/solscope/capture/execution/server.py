@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,10 @@ from solscope.model.capture import CaptureSettings
 
 SIDECAR = "solscope-results"
 POLL_S = 0.5
+_MISSING = re.compile(r"executable file not found|no such file or directory", re.IGNORECASE)
 _ASK_LIMIT_S = 10.0
+# A container that ends while a command starts in it can leave kubectl waiting.
+_EXEC_LIMIT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +48,22 @@ class Sister:
         command: Sequence[str],
         *,
         container: str | None = None,
-        timeout_s: float = 30.0,
+        timeout_s: float = _EXEC_LIMIT_S,
     ) -> ExecResult:
-        """Run a command in the server's container, or in another one."""
-        return self.cluster.exec(
-            self.pod, container or self.settings.container, command, timeout_s=timeout_s
-        )
+        """Run a command in the server's container, or in another one.
+
+        Raises CaptureError where that container does not run any more.
+        """
+        name = container or self.settings.container
+        done = self.cluster.exec(self.pod, name, command, timeout_s=timeout_s)
+        if done.failed_to_start and not _MISSING.search(done.stderr):
+            self.must_run()
+            raise CaptureError(
+                f"container {name} has ended: {done.stderr.strip()[-200:]}",
+                where=f"pod/{self.pod}",
+                hint="its log is in the bundle",
+            )
+        return done
 
     def ask(self, method: str, path: str, *, limit_s: float = _ASK_LIMIT_S) -> Answer:
         """One request to the server. Raises CaptureError where there is no Python to ask with."""
@@ -104,6 +118,7 @@ def wait_ready(sister: Sister, limit_s: float, tick: Callable[[str], None]) -> f
             return time.monotonic() - begun
         tick(f"waiting for {sister.settings.health}: {answer.status or 'no answer yet'}")
         time.sleep(POLL_S)
+    sister.must_run()
     said = f"it answered {answer.status}" if answer.status else "nothing listened"
     raise CaptureError(
         f"not ready within {limit_s:g} s: {said} on {sister.base}{sister.settings.health}",

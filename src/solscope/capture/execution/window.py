@@ -111,6 +111,8 @@ class Capture:
             if not runs:
                 load.start(limit_s, limit_s)
             self.tick(_progress(found, wanted))
+        if not found.kernels:
+            self.sister.must_run()
         load.stop()
         if not found.kernels:
             raise self._nothing(found, limit_s, len(batches))
@@ -160,8 +162,8 @@ class Capture:
 
         Raises CaptureError where ncu neither writes nor ends within ``limit_s``.
         """
-        begun = time.monotonic()
         ended = self._signal("TERM")
+        begun = time.monotonic()
         has_killed = False
         while time.monotonic() - begun < limit_s:
             time.sleep(POLL_S)
@@ -190,7 +192,7 @@ class Capture:
     def _signal(self, signal: str) -> list[str]:
         try:
             done = self.sister.exec(("sh", "-c", scripts.END_SERVER, "sh", signal))
-        except ClusterError:
+        except (ClusterError, CaptureError):
             return []  # its container has ended already
         return done.stdout.decode("utf-8", "replace").split()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from dataclasses import asdict, dataclass
 from solscope.capture.execution import scripts
 from solscope.capture.execution.server import Sister
 from solscope.cluster.port import Unreachable
-from solscope.errors import CaptureError
+from solscope.errors import CaptureError, ClusterError
 
 POLL_S = 0.5
 STEADY_BATCHES = 4
@@ -86,7 +87,8 @@ class Load:
 
     def stop(self) -> None:
         """Let it end after its present round. Never raises for a server that is gone."""
-        self.sister.exec(("sh", "-c", 'touch "$1/stop"', "sh", self.folder))
+        with contextlib.suppress(ClusterError, CaptureError):
+            self.sister.exec(("sh", "-c", 'touch "$1/stop"', "sh", self.folder))
 
 
 def is_steady(batches: Sequence[Batch]) -> bool:
@@ -139,6 +141,7 @@ def warm_up(sister: Sister, limit_s: float, tick: Callable[[str], None]) -> tupl
             break
         if batches:
             tick(f"warm-up: {len(batches)} rounds, {batches[-1].tokens_per_s:.0f} tokens/s")
+    sister.must_run()
     load.stop()
     rates = ", ".join(f"{batch.tokens_per_s:.0f}" for batch in batches[-STEADY_BATCHES:])
     raise CaptureError(

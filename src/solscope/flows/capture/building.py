@@ -15,6 +15,7 @@ from typing import Any
 from solscope.capture import planfile
 from solscope.capture.execution import cleanup
 from solscope.capture.execution.journal import Facts, Journal
+from solscope.capture.execution.patience import Patient
 from solscope.capture.execution.run import RUN_ANNOTATION, Run
 from solscope.capture.sister import creation, documents, naming, tooling
 from solscope.cluster import secrecy
@@ -217,7 +218,7 @@ def _bundle(built: Built, folder: Path, redactor: Redactor, world: World) -> bun
 
 def _run(built: Built, bundle: bundles.Bundle, world: World) -> Run:
     return Run(
-        cluster=built.cluster,
+        cluster=Patient(built.cluster),
         plan=built.plan,
         sister=built.sister,
         settings=built.settings,
