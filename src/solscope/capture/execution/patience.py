@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from solscope.cluster.port import Cluster, ExecResult, Object, Unreachable, WatchEvent
+from solscope.errors import ClusterError
 
 T = TypeVar("T")
 PATIENCE_S = 90.0
+_PASSING = re.compile(
+    r"InternalError|Internal error|ServiceUnavailable|currently unable to handle|"
+    r"TooManyRequests|Too many requests|etcdserver|ServerTimeout|unexpected EOF|"
+    r"connection reset|http2: |\bEOF\b",
+    re.IGNORECASE,
+)
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
 
 
@@ -130,14 +138,21 @@ class Patient:
         return _again(lambda: self._cluster.can_i(verb, resource, namespace=namespace))
 
 
+def _is_passing(error: ClusterError) -> bool:
+    """Whether the error may be gone in a moment: no answer, or a server that is overloaded."""
+    return isinstance(error, Unreachable) or (
+        type(error) is ClusterError and _PASSING.search(error.what) is not None
+    )
+
+
 def _again(call: Callable[[], T]) -> T:
-    """Call until it answers. Raises the last Unreachable once ``PATIENCE_S`` has passed."""
+    """Call until it answers. Raises the last error once ``PATIENCE_S`` has passed."""
     ends, pause = time.monotonic() + PATIENCE_S, _FIRST_PAUSE_S
     while True:
         try:
             return call()
-        except Unreachable:
-            if time.monotonic() + pause >= ends:
+        except ClusterError as error:
+            if not _is_passing(error) or time.monotonic() + pause >= ends:
                 raise
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_S)
