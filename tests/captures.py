@@ -18,7 +18,7 @@ KERNEL = "rms_norm_kernel"
 _UNKNOWN = {"--pipeline-boost-state": 2, "--disable-extra-suffixes": 1}
 
 
-def a_plan(folder: Path, *, launches: int = 2, kernel: str = "rms_norm") -> Path:
+def a_plan(folder: Path, *, launches: int = 2, kernel: str = "rms_norm", **more: Any) -> Path:
     """A roofline plan of one kernel of the stand-in engine, written as a plan file."""
     request = plan.PlanRequest(
         target="deploy/engine",
@@ -29,6 +29,7 @@ def a_plan(folder: Path, *, launches: int = 2, kernel: str = "rms_norm") -> Path
         launches=launches,
         window="engine-profiler",
         no_library=True,
+        **more,
     )
     made = plan.run(request, World()).value
     assert isinstance(made, CapturePlan)

@@ -131,3 +131,42 @@ def test_an_experiment_in_use_is_refused_and_left_alone(site: Site) -> None:  # 
     outcome = capture.run(capture.CaptureRequest(**site.options(experiment="mine")), world)
     assert "the experiment has objects already: Job/" in refused[0]
     assert outcome.exit_code == 0
+
+
+def test_a_full_disk_is_told_and_nothing_is_left_in_the_cluster(
+    site: Site,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from solscope.evidence import files
+
+    site.deploy()
+    before = files.write
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    world = at("collect", site, lambda: monkeypatch.setattr(files, "write", full))
+    with pytest.raises(CaptureError, match="No space left on device"):
+        capture.run(capture.CaptureRequest(**site.options()), world)
+    monkeypatch.setattr(files, "write", before)
+    assert site.left() == []
+
+
+def test_a_second_ncu_attaches_before_the_server_is_waited_for(site: Site) -> None:  # noqa: F811
+    from dataclasses import replace
+
+    from solscope.capture import planfile
+    from tests import captures
+
+    path = captures.a_plan(site.folder, strategy="attach")
+    made = planfile.from_json(path.read_bytes(), where=str(path))
+    # The sidecar has none of the server's variables: the stand-in is told in its command.
+    arguments = (*made.arguments, "--report-from", str(site.report))
+    path.write_bytes(planfile.to_json(replace(made, arguments=arguments)))
+    site.deploy()
+    outcome = site.capture(plan=path)
+    assert outcome.exit_code == 0, outcome.text
+    steps = list(site.steps())
+    assert steps.index("attach") < steps.index("ready")
+    assert "==PROF== Report:" in (site.bundle / "logs/ncu-attach.log").read_text()
+    assert site.left() == []

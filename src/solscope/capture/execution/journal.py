@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from solscope.errors import CaptureError, SolscopeError
+from solscope.errors import CaptureError, SolscopeError, UsageError
 from solscope.evidence import receipts
 from solscope.evidence.bundle import COMMANDS, Bundle
 from solscope.evidence.running import Finished
@@ -82,7 +82,15 @@ class Journal:
         self, step: str, argv: Sequence[str], begun: Any, out: str, err: str, code: int
     ) -> str:
         finished = Finished(stdout=out.encode(), stderr=err.encode(), exit_code=code)
-        name, _ = self.bundle.record(step, argv, finished, begun)
+        try:
+            name, _ = self.bundle.record(step, argv, finished, begun)
+        except (OSError, UsageError) as error:
+            what = error.what if isinstance(error, UsageError) else error.strerror
+            raise CaptureError(
+                f"the receipt of {step} cannot be written: {what}",
+                where=str(self.bundle.folder),
+                hint=f"make room, then: solscope capture --resume {self.bundle.folder}",
+            ) from error
         self.taken.append(name)
         return name
 

@@ -14,9 +14,9 @@ from solscope.capture.execution.server import SIDECAR, Sister, wait_ready
 from solscope.capture.execution.window import ATTACH_LOG, Capture
 from solscope.cluster.port import Cluster, Conflict, NotFound
 from solscope.errors import CaptureError, ClusterError, SolscopeError
-from solscope.evidence.bundle import SOURCE
 from solscope.model import sister as sisters
 from solscope.model.capture import CaptureSettings, PodState, WorkloadState
+from solscope.model.evidence import Receipt
 from solscope.model.plan import CapturePlan, Strategy
 
 WATCH_EVERY_S = 10.0
@@ -120,10 +120,11 @@ class Run:
         return bool(annotations.get(RUN_ANNOTATION) == self.settings.run)
 
     def _note_objects(self, made: Sequence[Mapping[str, Any]]) -> None:
-        bundle = self.journal.bundle
-        text = (bundle.folder / SOURCE).read_text()
-        lines = "\n".join(f"- {item['kind']}/{item['name']}, uid {item['uid']}" for item in made)
-        bundle.write(SOURCE, text.replace("\n(none)\n", f"\n{lines}\n"))
+        now = self.journal.bundle.now()
+        names = tuple(f"{item['kind']}/{item['name']}, uid {item['uid']}" for item in made)
+        self.journal.bundle.receipt(
+            Receipt(step="objects-made", begun=now, ended=now, is_ok=True, objects=names)
+        )
 
     def _started(self) -> Facts:
         settings = self.settings

@@ -84,6 +84,8 @@ def _conclude(made: Run, request: CaptureRequest, world: World) -> Outcome:
     """Run to the end; whatever happens, everything made is removed and told."""
     with _stopped_politely():
         if made.journal.has("cleanup"):
+            if made.journal.has("inspect"):
+                reading.keep(made, world)
             return _finished(made, request, world)
         try:
             made.capture(
@@ -91,14 +93,17 @@ def _conclude(made: Run, request: CaptureRequest, world: World) -> Outcome:
                 inspect=lambda: reading.inspect(made),
             )
             reading.keep(made, world)
-        except (SolscopeError, KeyboardInterrupt, OSError) as error:
+            made.clean()
+        except (Exception, KeyboardInterrupt) as error:
             _give_up(made, error)
-        made.clean()
         return _finished(made, request, world)
 
 
 def _give_up(made: Run, error: BaseException) -> None:
-    """Keep what was said, clean up, look at production, then say why. Always raises."""
+    """Keep what was said, clean up, look at production, then say why. Always raises.
+
+    A second Ctrl-C ends the clean-up, too.
+    """
     diagnosis = None
     with contextlib.suppress(SolscopeError, OSError):
         made.save_logs()
@@ -110,9 +115,9 @@ def _give_up(made: Run, error: BaseException) -> None:
             continue
         try:
             last()
-        except SolscopeError as problem:
-            problems.append(problem.what)
-    if isinstance(error, KeyboardInterrupt):
+        except (SolscopeError, OSError) as problem:
+            problems.append(getattr(problem, "what", None) or str(problem))
+    if not isinstance(error, SolscopeError | OSError):
         raise error
     raise _explained(made, error, diagnosis, problems) from error
 
@@ -127,7 +132,8 @@ def _explained(
     folder = made.journal.bundle.folder
     receipt = getattr(error, "receipt", None)
     what = getattr(error, "what", None) or str(error) or type(error).__name__
-    parts = [what if not getattr(error, "where", None) else f"{what} ({error.where})"]  # type: ignore[attr-defined]
+    place = getattr(error, "where", None)
+    parts = [f"{what} ({place})" if place else what]
     parts += [f"diagnosis: {diagnosis}"] if diagnosis else []
     parts += problems
     if not problems and made.owns_objects:

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import re
 import secrets
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from solscope.flows.capture.request import CaptureRequest, limits, traffic
 from solscope.flows.world import World
 from solscope.model.capture import CaptureResult, CaptureSettings
 from solscope.model.evidence import BundleSource
-from solscope.model.plan import CapturePlan
+from solscope.model.plan import CapturePlan, Strategy
 from solscope.model.sister import Sister, SisterOptions, ToolsSource
 
 PLAN, SISTER, MANIFEST = "capture/plan.json", "capture/sister.json", "capture/sister.yaml"
@@ -80,7 +79,7 @@ def build(request: CaptureRequest, world: World) -> Built:
         sister=sister.name,
         sister_kind=kind,
         container=sister.container,
-        port=request.port or _port(sister),
+        port=request.port or _port(sister, is_wrapped=plan.strategy is Strategy.ATTACH),
         health=request.health,
         ncu=_ncu(request),
         output=str(_output(request, workload, sister.experiment)),
@@ -156,13 +155,15 @@ def _marked(item: Mapping[str, Any], run: str) -> Mapping[str, Any]:
     return {**item, "metadata": {**metadata, "annotations": annotations}}
 
 
-def _port(sister: Sister) -> int:
+def _port(sister: Sister, *, is_wrapped: bool) -> int:
     """The server's port: of its command, of its container's ports, of its engine."""
     server = server_of(sister)
     words = [str(word) for word in (*(server.get("command") or ()), *(server.get("args") or ()))]
-    found = _PORT.search(shlex.join(words)) or _PORT.search(" ".join(words))
+    found = _PORT.findall(" ".join(words))
+    if is_wrapped:
+        found = found[1:]  # the first is the port that the second ncu attaches to
     if found:
-        return int(found[1])
+        return int(found[-1])
     for port in server.get("ports") or ():
         return int(port["containerPort"])
     text = " ".join(words)
