@@ -97,7 +97,13 @@ class FakeCluster:
         return self.get(kind, name, namespace=namespace)
 
     def delete(
-        self, kind: str, name: str, *, uid: str | None = None, namespace: str | None = None
+        self,
+        kind: str,
+        name: str,
+        *,
+        uid: str | None = None,
+        namespace: str | None = None,
+        grace_s: int | None = None,
     ) -> None:
         singular = self._check("delete", kind)
         self.objects = [

@@ -177,7 +177,13 @@ def world() -> World:
         width=console.width if console.is_terminal else 100,
         color=console.is_terminal and not console.no_color,
         progress=_progress,
+        say=_say,
     )
+
+
+def _say(text: str) -> None:
+    """One line on stderr for each new thing that is told."""
+    print(f"solscope: {text}", file=sys.stderr, flush=True)
 
 
 def _progress(items: Iterable[str], label: str) -> Iterator[str]:

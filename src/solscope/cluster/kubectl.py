@@ -111,13 +111,20 @@ class Kubectl:
         return patched
 
     def delete(
-        self, kind: str, name: str, *, uid: str | None = None, namespace: str | None = None
+        self,
+        kind: str,
+        name: str,
+        *,
+        uid: str | None = None,
+        namespace: str | None = None,
+        grace_s: int | None = None,
     ) -> None:
         """Delete in the foreground, without waiting. A missing object is no error."""
         where = f"{kind}/{name}"
         try:
             if uid is None:
                 arguments = [*self._scope(namespace), "delete", kind, name]
+                arguments += [] if grace_s is None else [f"--grace-period={grace_s}"]
                 self._run([*arguments, "--cascade=foreground", "--wait=false"], where)
                 return
             # kubectl has no option for a uid precondition; the API's own body has.
@@ -126,6 +133,7 @@ class Kubectl:
                 "kind": "DeleteOptions",
                 "propagationPolicy": "Foreground",
                 "preconditions": {"uid": uid},
+                **({} if grace_s is None else {"gracePeriodSeconds": grace_s}),
             }
             obj = self.get(kind, name, namespace=namespace)
             path = self._path(obj, namespace or self._namespace)

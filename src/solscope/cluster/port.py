@@ -113,9 +113,18 @@ class Cluster(Protocol):
         """Patch (``strategic``, ``merge`` or ``json``) and return the new object."""
 
     def delete(
-        self, kind: str, name: str, *, uid: str | None = None, namespace: str | None = None
+        self,
+        kind: str,
+        name: str,
+        *,
+        uid: str | None = None,
+        namespace: str | None = None,
+        grace_s: int | None = None,
     ) -> None:
-        """Delete in the foreground; with ``uid``, only that very object (else Conflict)."""
+        """Delete in the foreground; with ``uid``, only that very object (else Conflict).
+
+        ``grace_s`` replaces a pod's own grace period; it can be shortened while it runs.
+        """
 
     def watch(
         self,

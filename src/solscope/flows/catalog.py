@@ -84,6 +84,13 @@ VERBS: Final = (
         "solscope.flows.sister:run",
     ),
     Verb(
+        "capture",
+        "Run a plan on the isolated copy: reports home, receipts, nothing left behind.",
+        TOUCHES_CLUSTER,
+        "solscope.flows.capture:CaptureRequest",
+        "solscope.flows.capture:run",
+    ),
+    Verb(
         "diagnose",
         "Tell why a capture failed, from its logs, or what is wrong with a command.",
         READS,

@@ -16,6 +16,10 @@ def _no_progress(items: Iterable[T], _label: str) -> Iterator[T]:
     return iter(items)
 
 
+def _silent(_text: str) -> None:
+    """Progress that nobody reads."""
+
+
 def _utc_now() -> datetime:
     return datetime.now(UTC)
 
@@ -31,13 +35,14 @@ class World:
     """Everything outside a request that a flow may depend on.
 
     ``width`` is the terminal's in columns; ``progress`` wraps an iterable that may take long;
-    ``now`` gives an aware UTC time. ``cluster`` opens the cluster of a context and a namespace,
-    the user's current ones where they are ``None``.
+    ``say`` tells how far something long is; ``now`` gives an aware UTC time. ``cluster`` opens
+    the cluster of a context and a namespace, the user's current ones where they are ``None``.
     """
 
     width: int = 100
     color: bool = False
     progress: Callable[[Iterable[str], str], Iterator[str]] = field(default=_no_progress)
+    say: Callable[[str], None] = field(default=_silent)
     now: Callable[[], datetime] = field(default=_utc_now)
     cluster: Callable[[str | None, str | None], Cluster] = field(default=_kubectl)
 

@@ -1,0 +1,178 @@
+"""The sister's pod: found, waited for, and what keeps it from running, in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from solscope.cluster.port import Cluster, NotFound
+from solscope.errors import CaptureError, ClusterError
+
+Object = Mapping[str, Any]
+POLL_S = 0.5
+_PULL = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+_BROKEN = frozenset(
+    {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Why a pod will not run by waiting; ``is_final`` where no wait can help."""
+
+    what: str
+    hint: str
+    is_final: bool = True
+
+
+def find(cluster: Cluster, experiment: str) -> Object | None:
+    """The sister's newest pod that is not being deleted, if there is one."""
+    found = [
+        pod
+        for pod in cluster.list("pods", labels=f"experiment={experiment}")
+        if not pod["metadata"].get("deletionTimestamp")
+    ]
+    return max(found, key=_age, default=None)
+
+
+def _age(pod: Object) -> str:
+    return str(pod["metadata"].get("creationTimestamp") or "")
+
+
+def require(cluster: Cluster, experiment: str) -> Object:
+    """The sister's pod. Raises CaptureError where it is gone or has failed."""
+    pod = find(cluster, experiment)
+    if pod is None:
+        raise CaptureError(
+            "the sister's pod is gone",
+            where=f"experiment={experiment}",
+            hint="somebody deleted it, or its node was drained; capture again",
+        )
+    return pod
+
+
+def wait_running(
+    cluster: Cluster, experiment: str, owner: tuple[str, str], container: str, limit_s: float
+) -> Object:
+    """The pod once its server's container runs.
+
+    ``owner`` is kind and name of what creates it. Raises CaptureError as soon as it cannot, with
+    the cluster's own words, or when ``limit_s`` has passed.
+    """
+    ends = time.monotonic() + limit_s
+    trouble: Trouble | None = None
+    while True:
+        pod = find(cluster, experiment)
+        if pod is not None and state_of(pod, container).get("running"):
+            return pod
+        trouble = _trouble(cluster, owner, pod)
+        if trouble is not None and trouble.is_final:
+            raise CaptureError(trouble.what, where="/".join(owner), hint=trouble.hint)
+        if time.monotonic() >= ends:
+            break
+        time.sleep(POLL_S)
+    said = trouble or Trouble(what="its containers did not start", hint="look at its events")
+    raise CaptureError(
+        f"not running within {limit_s:g} s: {said.what}", where="/".join(owner), hint=said.hint
+    )
+
+
+def state_of(pod: Object, container: str) -> Mapping[str, Any]:
+    """The state of a container, as its status has it; empty where there is none."""
+    status = pod.get("status") or {}
+    every = (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ()))
+    state = next((c.get("state") for c in every if c.get("name") == container), None)
+    return state or {}
+
+
+def _trouble(cluster: Cluster, owner: tuple[str, str], pod: Object | None) -> Trouble | None:
+    if pod is None:
+        return _no_pod(cluster, owner)
+    return of_pod(pod)
+
+
+def _no_pod(cluster: Cluster, owner: tuple[str, str]) -> Trouble | None:
+    """Why an owner makes no pod: quota and Pod Security are told in events only."""
+    for event in _events(cluster, owner[1]):
+        if event.get("reason") == "FailedCreate":
+            return Trouble(
+                what=f"its pod was refused: {event.get('message')}",
+                hint="change what that text names, or ask the namespace's owner",
+            )
+    try:
+        status = cluster.get(*owner).get("status") or {}
+    except NotFound:
+        return Trouble(what="it was deleted", hint="somebody removed it; capture again")
+    for condition in status.get("conditions") or ():
+        if condition.get("type") in ("Failed", "ReplicaFailure") and (
+            condition.get("status") == "True"
+        ):
+            return Trouble(
+                what=f"{condition.get('reason')}: {condition.get('message')}",
+                hint="change what that text names, or ask the namespace's owner",
+            )
+    return None
+
+
+def _events(cluster: Cluster, name: str) -> Iterator[Object]:
+    try:
+        yield from cluster.list("events", fields=f"involvedObject.name={name}")
+    except ClusterError:
+        return  # without the right to read events there is less to say
+
+
+def of_pod(pod: Object) -> Trouble | None:
+    """What keeps a pod from running; ``None`` where it only needs time."""
+    status = pod.get("status") or {}
+    if status.get("phase") == "Failed" and status.get("reason"):
+        return Trouble(
+            what=f"the pod failed: {status['reason']}: {status.get('message') or ''}".rstrip(": "),
+            hint="Evicted: give the sister more room; DeadlineExceeded: give a longer --deadline",
+        )
+    for entry in (
+        *(status.get("initContainerStatuses") or ()),
+        *(status.get("containerStatuses") or ()),
+    ):
+        found = _of_container(entry)
+        if found is not None:
+            return found
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return Trouble(
+                what=f"no node takes it: {condition.get('message')}",
+                hint="wait for a free GPU, or give a longer --pending-limit",
+                is_final=False,
+            )
+    return None
+
+
+def _of_container(entry: Object) -> Trouble | None:
+    name, state = entry.get("name"), entry.get("state") or {}
+    waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+    reason = waiting.get("reason")
+    if reason in _PULL:
+        return Trouble(
+            what=f"container {name}: {reason}: {waiting.get('message') or 'no message'}",
+            hint="name an image that the node can pull with --tools-image, or add a pull secret",
+        )
+    if reason in _BROKEN:
+        return Trouble(
+            what=f"container {name}: {reason}: {waiting.get('message') or 'no message'}",
+            hint="see what it wrote: the bundle holds its log",
+        )
+    code = ended.get("exitCode")
+    if ended and code != 0:
+        why = ended.get("reason") or "Error"
+        return Trouble(
+            what=f"container {name} ended with exit code {code} ({why})",
+            hint="OOMKilled: raise its memory; else see its log in the bundle",
+        )
+    return None
+
+
+def log(cluster: Cluster, namespace: str, pod: str, container: str) -> str:
+    """A container's whole log so far; empty where it has none. Raises ClusterError."""
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log?container={container}"
+    return cluster.raw(path).decode("utf-8", "replace")

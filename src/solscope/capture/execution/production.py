@@ -1,0 +1,74 @@
+"""The workload that was copied, before and after: read only, and the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from solscope.cluster.port import Cluster
+from solscope.model.capture import PodState, WorkloadState
+
+
+def read(cluster: Cluster, workload: str) -> WorkloadState:
+    """The state of a workload and of its pods. Raises ClusterError."""
+    kind, _, name = workload.partition("/")
+    found: Mapping[str, Any] = cluster.get(kind, name)
+    metadata, spec = found.get("metadata") or {}, found.get("spec") or {}
+    status = found.get("status") or {}
+    return WorkloadState(
+        workload=workload,
+        generation=metadata.get("generation"),
+        replicas=spec.get("replicas"),
+        ready_replicas=status.get("readyReplicas"),
+        pods=tuple(sorted(_pods(cluster, found), key=lambda pod: pod.name)),
+    )
+
+
+def _pods(cluster: Cluster, workload: Mapping[str, Any]) -> Iterator[PodState]:
+    if str(workload.get("kind")) == "Pod":
+        yield _pod(workload)
+        return
+    labels = ((workload.get("spec") or {}).get("selector") or {}).get("matchLabels")
+    if not labels:
+        return
+    selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    for pod in cluster.list("pods", labels=selector):
+        yield _pod(pod)
+
+
+def _pod(pod: Mapping[str, Any]) -> PodState:
+    status = pod.get("status") or {}
+    conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or ()}
+    containers = status.get("containerStatuses") or ()
+    return PodState(
+        name=str(pod["metadata"]["name"]),
+        uid=str(pod["metadata"].get("uid")),
+        ready=conditions.get("Ready") == "True",
+        restarts=sum(int(c.get("restartCount") or 0) for c in containers),
+    )
+
+
+def differences(before: WorkloadState, after: WorkloadState) -> tuple[str, ...]:
+    """What changed, in words; empty where nothing did."""
+    found = [
+        f"{name} {was} -> {now}"
+        for name, was, now in (
+            ("generation", before.generation, after.generation),
+            ("replicas", before.replicas, after.replicas),
+            ("ready replicas", before.ready_replicas, after.ready_replicas),
+        )
+        if was != now
+    ]
+    now_there = {pod.uid: pod for pod in after.pods}
+    known = {pod.uid for pod in before.pods}
+    for pod in before.pods:
+        now = now_there.get(pod.uid)
+        if now is None:
+            found.append(f"pod {pod.name} is gone")
+            continue
+        if now.restarts != pod.restarts:
+            found.append(f"pod {pod.name} restarted: {pod.restarts} -> {now.restarts}")
+        if pod.ready and not now.ready:
+            found.append(f"pod {pod.name} is not ready any more")
+    found += [f"pod {pod.name} is new" for pod in after.pods if pod.uid not in known]
+    return tuple(found)

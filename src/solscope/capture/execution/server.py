@@ -1,0 +1,127 @@
+"""The sister's server, spoken to from inside its container: no port-forward, no Service."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from solscope.capture.execution import pods, scripts
+from solscope.cluster.port import Cluster, ExecResult, Unreachable
+from solscope.errors import CaptureError
+from solscope.model.capture import CaptureSettings
+
+SIDECAR = "solscope-results"
+POLL_S = 0.5
+_MISSING = re.compile(r"executable file not found|no such file or directory", re.IGNORECASE)
+_ASK_LIMIT_S = 10.0
+# A container that ends while a command starts in it can leave kubectl waiting.
+_EXEC_LIMIT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What an endpoint said. ``status`` is ``None`` where nothing listens."""
+
+    status: int | None
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sister:
+    """The sister as a run reaches it: cluster, settings, the name of its pod."""
+
+    cluster: Cluster
+    settings: CaptureSettings
+    pod: str
+
+    @property
+    def base(self) -> str:
+        """The server's address inside the pod."""
+        return f"http://127.0.0.1:{self.settings.port}"
+
+    def exec(
+        self,
+        command: Sequence[str],
+        *,
+        container: str | None = None,
+        timeout_s: float = _EXEC_LIMIT_S,
+    ) -> ExecResult:
+        """Run a command in the server's container, or in another one.
+
+        Raises CaptureError where that container does not run any more.
+        """
+        name = container or self.settings.container
+        done = self.cluster.exec(self.pod, name, command, timeout_s=timeout_s)
+        if done.failed_to_start and not _MISSING.search(done.stderr):
+            self.must_run()
+            raise CaptureError(
+                f"container {name} has ended: {done.stderr.strip()[-200:]}",
+                where=f"pod/{self.pod}",
+                hint="its log is in the bundle",
+            )
+        return done
+
+    def ask(self, method: str, path: str, *, limit_s: float = _ASK_LIMIT_S) -> Answer:
+        """One request to the server. Raises CaptureError where there is no Python to ask with."""
+        command = ("python3", "-c", scripts.ASK, method, self.base + path, f"{limit_s:g}")
+        done = self.exec(command, timeout_s=limit_s + 20)
+        if done.failed_to_start or done.exit_code == 127:
+            raise CaptureError(
+                "the server's image has no python3 to send requests with",
+                where=f"pod/{self.pod}",
+                hint="choose the image's own Python environment, or an image that has one",
+            )
+        try:
+            told: Mapping[str, Any] = json.loads(done.stdout)
+        except ValueError:
+            return Answer(status=None, body=done.stderr.strip()[-300:])
+        return Answer(status=told.get("status"), body=str(told.get("body") or ""))
+
+    def log(self) -> str:
+        """The log of the server's container, ncu's lines among it."""
+        return pods.log(self.cluster, self.settings.namespace, self.pod, self.settings.container)
+
+    def must_run(self) -> None:
+        """Raise CaptureError where the pod or the server's container has ended."""
+        pod = pods.require(self.cluster, self.settings.experiment)
+        ended = pods.state_of(pod, self.settings.container).get("terminated")
+        trouble = pods.of_pod(pod)
+        if trouble is not None and trouble.is_final:
+            raise CaptureError(trouble.what, where=f"pod/{self.pod}", hint=trouble.hint)
+        if ended:
+            raise CaptureError(
+                f"the server ended by itself (exit code {ended.get('exitCode')})",
+                where=f"pod/{self.pod}",
+                hint="its log is in the bundle",
+            )
+
+
+def wait_ready(sister: Sister, limit_s: float, tick: Callable[[str], None]) -> float:
+    """Wait for the engine's own endpoint; the seconds it took.
+
+    Raises CaptureError when the server has ended, or when ``limit_s`` has passed.
+    """
+    begun = time.monotonic()
+    answer = Answer(status=None, body="")
+    while time.monotonic() - begun < limit_s:
+        sister.must_run()
+        try:
+            answer = sister.ask("GET", sister.settings.health)
+        except Unreachable:
+            time.sleep(POLL_S)
+            continue
+        if answer.status == 200:
+            return time.monotonic() - begun
+        tick(f"waiting for {sister.settings.health}: {answer.status or 'no answer yet'}")
+        time.sleep(POLL_S)
+    sister.must_run()
+    said = f"it answered {answer.status}" if answer.status else "nothing listened"
+    raise CaptureError(
+        f"not ready within {limit_s:g} s: {said} on {sister.base}{sister.settings.health}",
+        where=f"pod/{sister.pod}",
+        hint="give a longer --ready-limit, or the right --port and --health",
+    )

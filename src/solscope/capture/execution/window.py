@@ -1,0 +1,202 @@
+"""The window: opened when the server is warm, filled with requests, closed, waited out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from solscope.capture.execution import pods, profiler_log, scripts, workload
+from solscope.capture.execution.profiler_log import ProfilerLog
+from solscope.capture.execution.server import SIDECAR, Sister
+from solscope.cluster.port import Unreachable
+from solscope.errors import CaptureError, ClusterError
+from solscope.model.plan import CapturePlan, Strategy, Window
+
+POLL_S = 0.5
+ATTACH_LOG = f"{scripts.NOTES}/attach.log"
+_STOP_LIMIT_S = 300.0
+_DENIED = ("ERR_NVGPUCTRPERM", "driver resource was unavailable")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """The plan's window on a sister."""
+
+    sister: Sister
+    plan: CapturePlan
+    tick: Callable[[str], None]
+
+    @property
+    def has_endpoint(self) -> bool:
+        """Whether the window is opened by a request to the server."""
+        return self.plan.launches.window is Window.ENGINE_PROFILER
+
+    def log_text(self) -> str:
+        """The log of whichever ncu builds the report."""
+        if self.plan.strategy not in (Strategy.ATTACH, Strategy.PRELOAD):
+            return self.sister.log()
+        done = self.sister.exec(("cat", ATTACH_LOG), container=SIDECAR)
+        return done.stdout.decode("utf-8", "replace")
+
+    def log(self) -> ProfilerLog:
+        """What ncu has said so far."""
+        return profiler_log.read(self.log_text())
+
+    # -- the control probe ---------------------------------------------------------------------
+
+    def probe(self, ncu: str) -> Mapping[str, Any]:
+        """Profile one empty kernel with one metric: are counters readable?
+
+        Raises CaptureError where they are denied. Where the probe itself cannot run, the answer
+        is undecided and the first launch of the window decides.
+        """
+        words = (ncu, "--config-file", "off", "--metrics", "sm__cycles_elapsed.max", "-c", "1")
+        command = (*words, "python3", "-c", scripts.PROBE_KERNEL)
+        done = self.sister.exec(command, timeout_s=120)
+        said = done.stdout.decode("utf-8", "replace") + done.stderr
+        found = profiler_log.read(said)
+        denied = next((text for text in _DENIED if text in said), None)
+        if denied is not None:
+            raise CaptureError(
+                f"counters are not readable here: {found.errors[0] if found.errors else denied}",
+                where=f"pod/{self.sister.pod}",
+                hint="`solscope diagnose` on this bundle says who can allow it",
+            )
+        if found.kernels:
+            return {"counters": "readable", "passes": found.passes[0]}
+        last = said.strip().splitlines()[-1:] or ["no output"]
+        return {"counters": "undecided", "because": last[0][:300]}
+
+    # -- open, drive, close ----------------------------------------------------------------------
+
+    def open(self) -> Mapping[str, Any]:
+        """Open it. Raises CaptureError where the server has no such endpoint."""
+        if not self.has_endpoint:
+            return {"window": self.plan.launches.window.value, "opened_by": "ncu's own filter"}
+        answer = self.sister.ask("POST", "/start_profile", limit_s=60)
+        if answer.status is None or answer.status >= 300:
+            raise CaptureError(
+                f"/start_profile answered {answer.status}: {answer.body[:200]}",
+                where=f"pod/{self.sister.pod}",
+                hint="404 means that no profiler was configured when the server started: for vLLM "
+                "before 0.13 give the right version in the image's tag",
+            )
+        return {"window": "engine-profiler", "status": answer.status}
+
+    def drive(self, limit_s: float) -> Mapping[str, Any]:
+        """Send requests until the planned launches are profiled.
+
+        Raises CaptureError at ncu's first error, where the server ends, or after ``limit_s``.
+        """
+        wanted = self.plan.launches.count
+        load = workload.Load(sister=self.sister, name="window")
+        load.start(limit_s, limit_s)
+        begun = time.monotonic()
+        found = ProfilerLog()
+        batches: tuple[workload.Batch, ...] = ()
+        while time.monotonic() - begun < limit_s:
+            time.sleep(POLL_S)
+            try:
+                found = self.log()
+                batches, runs = load.batches()
+            except Unreachable:
+                continue
+            self._check(found)
+            if found.kernels >= wanted:
+                break
+            self.sister.must_run()
+            workload.check(batches, self.sister)
+            if not runs:
+                load.start(limit_s, limit_s)
+            self.tick(_progress(found, wanted))
+        if not found.kernels:
+            self.sister.must_run()
+        load.stop()
+        if not found.kernels:
+            raise self._nothing(found, limit_s, len(batches))
+        return {
+            "kernels": found.kernels,
+            "wanted": wanted,
+            "passes": list(found.passes),
+            "rounds": len(batches),
+            "seconds": round(time.monotonic() - begun, 3),
+        }
+
+    def _check(self, found: ProfilerLog) -> None:
+        if found.errors:
+            raise CaptureError(
+                f"ncu: {found.errors[0]}",
+                where=f"pod/{self.sister.pod}",
+                hint="the diagnosis beside this says why",
+            )
+
+    def _nothing(self, found: ProfilerLog, limit_s: float, rounds: int) -> CaptureError:
+        where = f"pod/{self.sister.pod}"
+        if found.now is not None:
+            return CaptureError(
+                f"ncu did not finish {found.now!r} within {limit_s:g} s",
+                where=where,
+                hint="a kernel that waits for others hangs under replay: plan without it; "
+                "if it is only slow, give a longer --window-limit",
+            )
+        return CaptureError(
+            f"no launch matched within {limit_s:g} s and {rounds} rounds of requests",
+            where=where,
+            hint=f"does {self.plan.launches.kernel!r} name a kernel of this workload? a timeline "
+            "or `solscope read` of an earlier report shows the names",
+        )
+
+    def close(self) -> Mapping[str, Any]:
+        """Close it; a server that is gone has closed it."""
+        if not self.has_endpoint:
+            return {"closed_by": "the end of the server"}
+        answer = self.sister.ask("POST", "/stop_profile", limit_s=_STOP_LIMIT_S)
+        return {"status": answer.status}
+
+    # -- the end of ncu --------------------------------------------------------------------------
+
+    def finish(self, limit_s: float) -> Mapping[str, Any]:
+        """End the server so that ncu writes its report, and wait for that.
+
+        Raises CaptureError where ncu neither writes nor ends within ``limit_s``.
+        """
+        ended = self._signal("TERM")
+        begun = time.monotonic()
+        has_killed = False
+        while time.monotonic() - begun < limit_s:
+            time.sleep(POLL_S)
+            try:
+                found = self.log()
+                over = self._is_over(found)
+            except Unreachable:
+                continue
+            if over:
+                return {"signalled": ended, "reports": list(found.reports)}
+            if not has_killed and time.monotonic() - begun > min(60.0, limit_s / 2):
+                self._signal("KILL")
+                has_killed = True
+        raise CaptureError(
+            f"ncu wrote no report within {limit_s:g} s of the server's end",
+            where=f"pod/{self.sister.pod}",
+            hint="give a longer --finish-limit, or plan fewer launches",
+        )
+
+    def _is_over(self, found: ProfilerLog) -> bool:
+        if found.reports or found.has_none:
+            return True
+        pod = pods.require(self.sister.cluster, self.sister.settings.experiment)
+        return bool(pods.state_of(pod, self.sister.settings.container).get("terminated"))
+
+    def _signal(self, signal: str) -> list[str]:
+        try:
+            done = self.sister.exec(("sh", "-c", scripts.END_SERVER, "sh", signal))
+        except (ClusterError, CaptureError):
+            return []  # its container has ended already
+        return done.stdout.decode("utf-8", "replace").split()
+
+
+def _progress(found: ProfilerLog, wanted: int) -> str:
+    now = f", replaying {found.now}" if found.now else ""
+    return f"window: {found.kernels} of {wanted} launches profiled{now}"

@@ -1,0 +1,193 @@
+"""``solscope capture``: run a plan on an isolated copy, bring the reports home, leave nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from solscope.capture.execution import cleanup, preview
+from solscope.capture.execution.run import Run
+from solscope.errors import CaptureError, SolscopeError, UsageError
+from solscope.evidence import sealing
+from solscope.flows.capture import building, reading
+from solscope.flows.capture.request import CaptureRequest
+from solscope.flows.world import Outcome, World
+from solscope.model.capture import CaptureResult
+from solscope.model.finding import Finding, Severity
+from solscope.render import capture as page
+
+
+def run(request: CaptureRequest, world: World) -> Outcome:
+    """The verb. Exit code 1: refused, something is left, or production is not as before."""
+    _check(request)
+    if request.cleanup is not None:
+        return _clean_up(request, request.cleanup, world)
+    if request.resume is not None:
+        return _conclude(building.resumed(request.resume, world), request, world)
+    built = building.build(request, world)
+    if built.sister.is_refused:
+        result = replace(built.result(is_dry_run=True), findings=built.sister.findings)
+        return Outcome(value=result, text=page.refused(built.sister, result), exit_code=1)
+    if not request.yes:
+        steps = preview.steps(built.settings, built.sister, built.plan, built.ncu)
+        result = replace(built.result(is_dry_run=True), steps=steps, findings=built.sister.findings)
+        text = _text(request, result, page.dry_run(built.sister, built.plan, result))
+        return Outcome(value=result, text=text)
+    return _conclude(building.begun(built, world), request, world)
+
+
+def _check(request: CaptureRequest) -> None:
+    modes = [request.plan, request.resume, request.cleanup]
+    if sum(mode is not None for mode in modes) != 1:
+        raise UsageError(
+            "give one of --plan, --resume and --cleanup",
+            hint="solscope capture --plan plan.json deploy/NAME -n NS",
+        )
+    for name in ("isl", "osl", "concurrency"):
+        if getattr(request, name) < 1:
+            raise UsageError(f"--{name} {getattr(request, name)} sends nothing")
+    if request.cleanup is not None and request.namespace is None:
+        raise UsageError("--cleanup needs the namespace", hint="add -n NAMESPACE")
+
+
+def _clean_up(request: CaptureRequest, experiment: str, world: World) -> Outcome:
+    cluster = world.cluster(request.context, request.namespace)
+    found = cleanup.listed(cluster, experiment)
+    names = tuple(cleanup.reference(item) for item in found)
+    result = CaptureResult(
+        experiment=experiment,
+        target="",
+        namespace=cluster.namespace,
+        is_dry_run=not request.yes,
+        leftovers=names,
+    )
+    if not request.yes or not found:
+        text = _text(request, result, page.leftovers(result))
+        return Outcome(value=result, text=text, exit_code=1 if found else 0)
+    told = cleanup.remove(cluster, experiment, request.cleanup_limit)
+    result = replace(result, leftovers=(), done=tuple(told["removed"]))
+    return Outcome(value=result, text=_text(request, result, page.leftovers(result)))
+
+
+def _text(request: CaptureRequest, result: CaptureResult, table: str) -> str:
+    return page.as_json(result) if request.format == "json" else table
+
+
+# -- a run and its end ---------------------------------------------------------------------------
+
+
+def _conclude(made: Run, request: CaptureRequest, world: World) -> Outcome:
+    """Run to the end; whatever happens, everything made is removed and told."""
+    with _stopped_politely():
+        if made.journal.has("cleanup"):
+            if made.journal.has("inspect"):
+                reading.keep(made, world)
+            return _finished(made, request, world)
+        try:
+            made.capture(
+                rehearse=lambda: building.rehearse(made),
+                inspect=lambda: reading.inspect(made),
+            )
+            reading.keep(made, world)
+            made.clean()
+        except (Exception, KeyboardInterrupt) as error:
+            _give_up(made, error)
+        return _finished(made, request, world)
+
+
+def _give_up(made: Run, error: BaseException) -> None:
+    """Keep what was said, clean up, look at production, then say why. Always raises.
+
+    A second Ctrl-C ends the clean-up, too.
+    """
+    diagnosis = None
+    with contextlib.suppress(SolscopeError, OSError):
+        made.save_logs()
+        if not isinstance(error, KeyboardInterrupt):
+            diagnosis = reading.diagnose(made)
+    problems = []
+    for last in (made.clean if made.owns_objects else None, made.compare_production):
+        if last is None or (last == made.compare_production and not _was_read(made)):
+            continue
+        try:
+            last()
+        except (SolscopeError, OSError) as problem:
+            problems.append(getattr(problem, "what", None) or str(problem))
+    if not isinstance(error, SolscopeError | OSError):
+        raise error
+    raise _explained(made, error, diagnosis, problems) from error
+
+
+def _was_read(made: Run) -> bool:
+    return made.journal.has("production-before")
+
+
+def _explained(
+    made: Run, error: BaseException, diagnosis: str | None, problems: list[str]
+) -> CaptureError:
+    folder = made.journal.bundle.folder
+    receipt = getattr(error, "receipt", None)
+    what = getattr(error, "what", None) or str(error) or type(error).__name__
+    place = getattr(error, "where", None)
+    parts = [f"{what} ({place})" if place else what]
+    parts += [f"diagnosis: {diagnosis}"] if diagnosis else []
+    parts += problems
+    if not problems and made.owns_objects:
+        parts.append("everything made is deleted")
+    where = f"{folder}/commands/{receipt}.stderr" if receipt else str(folder)
+    return CaptureError(
+        "; ".join(parts), where=where, hint=getattr(error, "hint", None), receipt=receipt
+    )
+
+
+def _finished(made: Run, request: CaptureRequest, world: World) -> Outcome:
+    if not made.journal.has("inspect"):
+        raise CaptureError(
+            "this run failed and was cleaned up: there is nothing to go on with",
+            where=str(made.journal.bundle.folder),
+            hint="its receipts say why; capture again into another bundle",
+        )
+    after, differences = made.compare_production()
+    result = reading.result(made, after)
+    if differences:
+        result = replace(result, findings=(*result.findings, _changed(differences, made)))
+    if made.settings.seal:
+        sealing.seal(made.journal.bundle.folder, world.now())
+        result = replace(result, is_sealed=True)
+    code = 1 if differences else 0
+    text = _text(request, result, page.captured(result))
+    return Outcome(value=result, text=text, exit_code=code)
+
+
+def _changed(differences: tuple[str, ...], made: Run) -> Finding:
+    return Finding(
+        code="production-changed",
+        severity=Severity.WARNING,
+        where=made.settings.workload,
+        fact=f"not as before the capture: {'; '.join(differences)}",
+        remedy="look whether that was a roll-out of its own; the capture only reads it",
+    )
+
+
+@contextlib.contextmanager
+def _stopped_politely() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does: by cleaning up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+__all__ = ["CaptureRequest", "run"]

@@ -1,0 +1,293 @@
+"""From a request, or from a bundle, to a run that can begin."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from solscope.capture import planfile
+from solscope.capture.execution import cleanup
+from solscope.capture.execution.journal import Facts, Journal
+from solscope.capture.execution.patience import Patient
+from solscope.capture.execution.run import RUN_ANNOTATION, Run
+from solscope.capture.sister import creation, documents, naming, tooling
+from solscope.cluster import secrecy
+from solscope.cluster.port import Cluster
+from solscope.errors import CaptureError, ClusterError, UsageError
+from solscope.evidence import bundle as bundles
+from solscope.evidence.redaction import Redactor
+from solscope.flows import bundle as bundle_flow
+from solscope.flows import sister as sister_flow
+from solscope.flows.capture.request import CaptureRequest, limits, traffic
+from solscope.flows.world import World
+from solscope.model.capture import CaptureResult, CaptureSettings
+from solscope.model.evidence import BundleSource
+from solscope.model.plan import CapturePlan, Strategy
+from solscope.model.sister import Sister, SisterOptions, ToolsSource
+
+PLAN, SISTER, MANIFEST = "capture/plan.json", "capture/sister.json", "capture/sister.yaml"
+SETTINGS = "capture/settings.json"
+_PORT = re.compile(r"--port(?:=|\s+)[\"']?(\d+)")
+_DEFAULT_PORTS: Mapping[str, int] = {"sglang": 30000}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """All of a capture that is known before anything is made."""
+
+    cluster: Cluster
+    plan: CapturePlan
+    sister: Sister
+    settings: CaptureSettings
+    ncu: str
+
+    def result(self, *, is_dry_run: bool) -> CaptureResult:
+        """The result so far."""
+        return CaptureResult(
+            experiment=self.settings.experiment,
+            target=self.settings.workload,
+            namespace=self.settings.namespace,
+            is_dry_run=is_dry_run,
+            bundle=self.settings.output,
+            objects=self.sister.objects,
+        )
+
+
+def build(request: CaptureRequest, world: World) -> Built:
+    """Plan, sister and settings of a request. Reads the cluster, makes nothing."""
+    assert request.plan is not None
+    plan, digest = _plan(request.plan)
+    workload = request.workload or plan.target
+    if workload is None:
+        raise UsageError("no target", hint="name one: solscope capture --plan F deploy/NAME")
+    cluster = world.cluster(request.context, request.namespace)
+    experiment = request.experiment or _experiment(request, digest, workload, world)
+    sister = _sister(request, world, workload, experiment)
+    kind = "Job"
+    settings = CaptureSettings(
+        experiment=sister.experiment,
+        run=secrets.token_hex(8),
+        context=cluster.context,
+        namespace=cluster.namespace,
+        workload=workload,
+        sister=sister.name,
+        sister_kind=kind,
+        container=sister.container,
+        port=request.port or _port(sister, is_wrapped=plan.strategy is Strategy.ATTACH),
+        health=request.health,
+        ncu=_ncu(request),
+        output=str(_output(request, workload, sister.experiment)),
+        traffic=traffic(request),
+        limits=limits(request, plan.cost.total_s),
+        perfbench=str(request.perfbench.absolute()) if request.perfbench else None,
+        seal=not request.no_seal,
+    )
+    marked = tuple(_marked(item, settings.run) for item in sister.objects)
+    return Built(
+        cluster=cluster,
+        plan=plan,
+        sister=replace(sister, objects=marked),
+        settings=settings,
+        ncu=settings.ncu,
+    )
+
+
+def _plan(path: Path) -> tuple[CapturePlan, str]:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise UsageError(error.strerror or str(error), where=str(path)) from error
+    return planfile.from_json(raw, where=str(path)), hashlib.sha256(raw).hexdigest()
+
+
+def _experiment(request: CaptureRequest, digest: str, workload: str, world: World) -> str:
+    """An open bundle's experiment, else a new one: two runs never share their objects."""
+    if request.output is not None and (request.output / bundles.SOURCE).is_file():
+        return bundles.experiment_of(request.output)
+    return naming.experiment_id(None, digest, workload, world.now().isoformat())
+
+
+def _sister(request: CaptureRequest, world: World, workload: str, experiment: str) -> Sister:
+    assert request.plan is not None
+    wanted = sister_flow.SisterRequest(
+        workload=workload,
+        plan=request.plan,
+        namespace=request.namespace,
+        context=request.context,
+        container=request.container,
+        server_command=request.server_command,
+        exec=request.exec,
+        tools=request.tools,
+        tools_image=request.tools_image,
+        ncu=request.ncu,
+        experiment=experiment,
+        accept=request.accept,
+        deadline=request.deadline,
+        hold=request.hold,
+        sys_admin=request.sys_admin,
+        read_only_claims=request.read_only_claims,
+    )
+    found = sister_flow.run(wanted, world).value
+    assert isinstance(found, Sister)
+    return found
+
+
+def _ncu(request: CaptureRequest) -> str:
+    return tooling.ncu_path(SisterOptions(tools=ToolsSource(request.tools), ncu=request.ncu))
+
+
+def _output(request: CaptureRequest, workload: str, experiment: str) -> Path:
+    if request.output is not None:
+        return request.output
+    return Path("experiments/artifacts") / workload.rpartition("/")[2] / experiment
+
+
+def _marked(item: Mapping[str, Any], run: str) -> Mapping[str, Any]:
+    """The object with the run's own mark: what another run made must not be taken for it."""
+    metadata = item["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), RUN_ANNOTATION: run}
+    return {**item, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _port(sister: Sister, *, is_wrapped: bool) -> int:
+    """The server's port: of its command, of its container's ports, of its engine."""
+    server = server_of(sister)
+    words = [str(word) for word in (*(server.get("command") or ()), *(server.get("args") or ()))]
+    found = _PORT.findall(" ".join(words))
+    if is_wrapped:
+        found = found[1:]  # the first is the port that the second ncu attaches to
+    if found:
+        return int(found[-1])
+    for port in server.get("ports") or ():
+        return int(port["containerPort"])
+    text = " ".join(words)
+    return next((port for engine, port in _DEFAULT_PORTS.items() if engine in text), 8000)
+
+
+def server_of(sister: Sister) -> Mapping[str, Any]:
+    """The profiled container of a sister; empty where it was refused."""
+    if not sister.objects:
+        return {}
+    containers = sister.objects[-1]["spec"]["template"]["spec"]["containers"]
+    return next((c for c in containers if c.get("name") == sister.container), {})
+
+
+# -- a bundle begins, or is gone on with ---------------------------------------------------------
+
+
+def begun(built: Built, world: World) -> Run:
+    """The run with its bundle made and its own documents in it."""
+    import msgspec
+
+    folder = Path(built.settings.output)
+    redactor = _redactor(built.cluster, built.settings.workload)
+    bundle = _bundle(built, folder, redactor, world)
+    comment = f"{built.sister.target} -> {built.sister.name}, experiment {built.sister.experiment}"
+    bundle.write(PLAN, planfile.to_json(built.plan).decode())
+    bundle.write(SISTER, documents.to_json(built.sister) + "\n")
+    bundle.write(MANIFEST, documents.write(built.sister.objects, comment=comment))
+    bundle.write(SETTINGS, msgspec.json.format(msgspec.json.encode(built.settings)).decode() + "\n")
+    return _run(built, bundle, world)
+
+
+def _bundle(built: Built, folder: Path, redactor: Redactor, world: World) -> bundles.Bundle:
+    if (folder / bundles.SOURCE).is_file():
+        if (folder / SETTINGS).exists():
+            raise UsageError(
+                "a capture was run into this bundle already",
+                where=str(folder),
+                hint=f"go on with it: solscope capture --resume {folder}",
+            )
+        return bundles.open_bundle(folder, redactor, world.now)
+    settings = built.settings
+    where = f"context {settings.context or '(none)'}, namespace {settings.namespace}"
+    source = BundleSource(
+        experiment=settings.experiment,
+        family=settings.workload.rpartition("/")[2],
+        intent=f"{built.plan.level.value} of {built.plan.launches.kernel or 'every kernel'}",
+        where=where,
+        commit=bundle_flow.commit_of(Path.cwd()),
+    )
+    return bundles.init(folder, source, redactor, world.now)
+
+
+def _run(built: Built, bundle: bundles.Bundle, world: World) -> Run:
+    return Run(
+        cluster=Patient(built.cluster),
+        plan=built.plan,
+        sister=built.sister,
+        settings=built.settings,
+        journal=Journal.opened(bundle, world.say),
+        ncu=built.ncu,
+        say=world.say,
+    )
+
+
+def resumed(folder: Path, world: World) -> Run:
+    """The run that a bundle holds. Raises UsageError where it holds none."""
+    import msgspec
+
+    bundles.must_exist(folder)
+    try:
+        settings = msgspec.json.decode((folder / SETTINGS).read_bytes(), type=CaptureSettings)
+        plan = planfile.from_json((folder / PLAN).read_bytes(), where=str(folder / PLAN))
+        sister = msgspec.json.decode((folder / SISTER).read_bytes(), type=Sister)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise UsageError(
+            f"no capture to go on with: {error}",
+            where=str(folder),
+            hint="nothing was made before these files were; capture again",
+        ) from error
+    cluster = world.cluster(settings.context, settings.namespace)
+    redactor = _redactor(cluster, settings.workload)
+    bundle = bundles.open_bundle(folder, redactor, world.now)
+    built = Built(cluster=cluster, plan=plan, sister=sister, settings=settings, ncu=settings.ncu)
+    return _run(built, bundle, world)
+
+
+def _redactor(cluster: Cluster, workload: str) -> Redactor:
+    """Masks secrets by name and shape, and those of the target's environment by value."""
+    redactor = bundle_flow._redactor()
+    kind, _, name = workload.partition("/")
+    with contextlib.suppress(ClusterError):
+        found = cluster.get(kind, name)
+        spec = found.get("spec") or {}
+        pod = (spec.get("template") or {}).get("spec") or spec
+        for group in ("containers", "initContainers"):
+            for container in pod.get(group) or ():
+                _learn(redactor, container)
+    return redactor
+
+
+def _learn(redactor: Redactor, container: Mapping[str, Any]) -> None:
+    for variable in container.get("env") or ():
+        value = variable.get("value")
+        if value and secrecy.is_secret(str(variable.get("name")), str(value)):
+            redactor.learn(str(value))
+    words = (*(container.get("command") or ()), *(container.get("args") or ()))
+    redactor.argv([str(word) for word in words])
+
+
+def rehearse(made: Run) -> Facts:
+    """Ask the cluster whether it would take the sister. Raises CaptureError with its words."""
+    there = cleanup.listed(made.cluster, made.settings.experiment)
+    if there:
+        names = ", ".join(cleanup.reference(item) for item in there)
+        experiment, namespace = made.settings.experiment, made.settings.namespace
+        raise CaptureError(
+            f"the experiment has objects already: {names}",
+            where=f"experiment={experiment}",
+            hint=f"give another --experiment, or remove them: "
+            f"solscope capture --cleanup {experiment} -n {namespace} --yes",
+        )
+    asked = creation.rehearse(made.cluster, made.sister)
+    blocks = [finding for finding in asked.findings if finding.blocks]
+    if blocks:
+        raise CaptureError(blocks[0].fact, where=blocks[0].where, hint=blocks[0].remedy)
+    return {"would_take": [f"{o['kind']}/{o['metadata']['name']}" for o in made.sister.objects]}

@@ -1,0 +1,294 @@
+"""What came home, read: is it usable, what does it say, and if nothing came, why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from solscope.capture import diagnosis
+from solscope.capture.diagnosis import Evidence
+from solscope.capture.execution import perfbench
+from solscope.capture.execution.journal import Facts
+from solscope.capture.execution.run import ATTACH_LOG_FILE, LOG_FILE, Run
+from solscope.errors import CaptureError, ReportError, SolscopeError
+from solscope.evidence import bundle as bundles
+from solscope.evidence import files
+from solscope.flows import analyze as analysis_flow
+from solscope.flows.capture.building import server_of
+from solscope.flows.read import counters
+from solscope.flows.world import World
+from solscope.model.capture import (
+    CaptureResult,
+    CollectedFile,
+    PodState,
+    WorkloadState,
+)
+from solscope.model.diagnosis import Diagnosis
+from solscope.model.evidence import Artifact, MeasurementContext
+from solscope.model.kernel import KernelTotals
+from solscope.model.plan import NameBase
+from solscope.model.report import KernelLaunch, Report
+from solscope.render import diagnosis as diagnosis_page
+from solscope.render import markdown, ncu_pages
+from solscope.reports import formats
+
+DIAGNOSIS = "diagnosis.md"
+_TOOLS_CONTAINER, _TOOLS_VOLUME = "solscope-tools", "solscope-tools"
+
+
+def reports(made: Run) -> tuple[Report, ...]:
+    """The collected reports. Raises ReportError."""
+    folder = made.journal.bundle.folder
+    told = made.journal.answers["collect"]["files"]
+    paths = [str(folder / file["artifact"]["path"]) for file in told]
+    return tuple(counters(formats.read(path)) for path in paths)
+
+
+def inspect(made: Run) -> Facts:
+    """Whether the reports are usable.
+
+    Raises CaptureError for one that is cut, or without kernels, the wanted kernels or metrics.
+    """
+    try:
+        found = reports(made)
+    except ReportError as error:
+        raise CaptureError(
+            f"the report cannot be read: {error.what}", where=error.where, hint=error.hint
+        ) from error
+    for report in found:
+        if not report.complete:
+            raise CaptureError(
+                "the report is cut: ncu did not finish writing it",
+                where=report.provenance.path,
+                hint="give a longer --finish-limit and look at the room in the results' volume",
+            )
+    launches = [launch for report in found for launch in report.launches]
+    if not launches:
+        raise CaptureError(
+            "the reports hold no kernel",
+            where=str(made.journal.bundle.folder / bundles.PROFILES),
+            hint="the diagnosis beside this says why",
+        )
+    wanted = [launch for launch in launches if _is_wanted(launch, made)]
+    if not wanted:
+        names = ", ".join(sorted({launch.name for launch in launches})[:5])
+        raise CaptureError(
+            f"none of the {len(launches)} launches is of {made.plan.launches.kernel}: {names}",
+            hint="the report is of another capture, or its names are written otherwise",
+        )
+    missing = _missing(made, wanted)
+    asked = made.plan.metrics.metrics
+    if asked and len(missing) == len(asked):
+        raise CaptureError(
+            f"none of the {len(asked)} planned metrics has a value",
+            hint="`solscope diagnose` on this bundle says why counters were not read",
+        )
+    return {
+        "launches": len(launches),
+        "wanted": len(wanted),
+        "kernels": sorted({launch.name for launch in wanted}),
+        "missing_metrics": missing,
+    }
+
+
+def _is_wanted(launch: KernelLaunch, made: Run) -> bool:
+    """Whether a launch passes the plan's filter, by the name that ncu compares."""
+    launches = made.plan.launches
+    if launches.kernel is None:
+        return True
+    name = {
+        NameBase.FUNCTION: launch.name,
+        NameBase.DEMANGLED: launch.name_full,
+        NameBase.MANGLED: launch.mangled or launch.name,
+    }[launches.name_base]
+    if launches.kernel.startswith("regex:"):
+        return re.search(launches.kernel.removeprefix("regex:"), name) is not None
+    return name == launches.kernel
+
+
+def _missing(made: Run, launches: Sequence[KernelLaunch]) -> list[str]:
+    """Planned metrics that no launch has a value or instances of."""
+    return [
+        name
+        for name in made.plan.metrics.metrics
+        if not any(name in launch.metrics or launch.metrics.instances(name) for launch in launches)
+    ]
+
+
+# -- kept beside the reports -----------------------------------------------------------------------
+
+
+def keep(made: Run, world: World) -> None:
+    """Write tables, observations, context and ``kernel_internals``; each a step."""
+    step = made.journal.once
+    step("tables", ("solscope", "read", bundles.PROFILES, "--format", "csv"), lambda: _tables(made))
+    step("observe", ("solscope", "analyze", bundles.PROFILES), lambda: _observe(made))
+    if _perfbench(made) is not None:
+        step(
+            "kernel-internals",
+            ("solscope", "capture", "--perfbench", perfbench.FILE),
+            lambda: _internals(made, world),
+        )
+
+
+def _tables(made: Run) -> Facts:
+    """``*-raw.csv`` and ``*-sol.csv`` in ncu's own shapes, beside each report."""
+    written = []
+    for report in reports(made):
+        path = Path(report.provenance.path)
+        for suffix, lines in (
+            ("raw", ncu_pages.raw_csv(report)),
+            ("sol", ncu_pages.details_csv(report)),
+        ):
+            goal = path.with_name(f"{path.stem}-{suffix}.csv")
+            files.write(goal, "".join(_ended(line) for line in lines).encode())
+            written.append(_artifact(made, goal))
+    return {"files": written}
+
+
+def _ended(line: str) -> str:
+    return line if line.endswith("\n") else f"{line}\n"
+
+
+def _artifact(made: Run, path: Path) -> Mapping[str, Any]:
+    artifact = files.artifact(made.journal.bundle.folder, path)
+    return {"path": artifact.path, "sha256": artifact.sha256, "size_bytes": artifact.size_bytes}
+
+
+def _observe(made: Run) -> Facts:
+    found = reports(made)
+    bundle = made.journal.bundle
+    bundle.write(bundles.CONTEXT, bundles.context_text(_context(made, found)))
+    analysis = analysis_flow.analyze(found)
+    text = markdown.page(analysis, top=None, sort="time", show_session=False)
+    bundle.write("findings/01-observations.md", f"# Observations\n\n{text}\n")
+    return {"kernels": len(analysis.kernels)}
+
+
+def _context(made: Run, found: Sequence[Report]) -> MeasurementContext:
+    server = server_of(made.sister)
+    first, traffic = found[0], made.settings.traffic
+    device = next(iter(first.devices), None)
+    limits = (server.get("resources") or {}).get("limits") or {}
+    gpus = str(limits.get("nvidia.com/gpu"))
+    return MeasurementContext(
+        gpu=device.name if device else None,
+        gpu_count=int(gpus) if gpus.isdigit() else None,
+        image=server.get("image"),
+        data_type=made.plan.dtype,
+        isl_tokens=traffic.isl,
+        osl_tokens=traffic.osl,
+        concurrency=traffic.concurrency,
+        ncu_version=first.provenance.tool_version,
+        clock_control=made.plan.clock_control,
+        cache_control=made.plan.cache_control,
+        replay_mode=made.plan.replay_mode,
+        extra={"experiment": made.settings.experiment, "workload": made.settings.workload},
+    )
+
+
+def _perfbench(made: Run) -> Path | None:
+    """The benchmark result to fill in: the one in the bundle, else the one that was named."""
+    own = made.journal.bundle.folder / perfbench.FILE
+    if own.exists():
+        return own
+    return Path(made.settings.perfbench) if made.settings.perfbench else None
+
+
+def _internals(made: Run, world: World) -> Facts:
+    source = _perfbench(made)
+    assert source is not None
+    try:
+        text = source.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CaptureError(f"cannot be read: {error}", where=str(source)) from error
+    found = reports(made)
+    per_kernel = {
+        row.totals.name: _internals_of(row.totals) for row in analysis_flow.analyze(found).kernels
+    }
+    value = {
+        "captured_at": world.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "method": made.plan.strategy.value,
+        "sidecar_image": _tools_image(made),
+        "vllm_pid": next((x.process_id for r in found for x in r.launches), None),
+        "per_kernel": per_kernel,
+    }
+    goal = made.journal.bundle.folder / perfbench.FILE
+    files.write(goal, perfbench.put(text, value, where=str(source)).encode())
+    return {"file": _artifact(made, goal), "kernels": len(per_kernel)}
+
+
+def _internals_of(totals: KernelTotals) -> Mapping[str, Any]:
+    """What other tools read of a kernel; ``None`` is not measured."""
+    return {
+        "achieved_occupancy_pct": totals.achieved_occupancy_pct,
+        "dram_throughput_pct_peak": totals.dram_pct,
+        "sm_throughput_pct_peak": totals.sm_busy_pct,
+        "regs_per_thread": totals.registers_per_thread,
+        "smem_per_block_bytes": totals.smem_per_block_bytes,
+        "block_limit_factor": ", ".join(totals.occupancy_limiter) or None,
+    }
+
+
+def _tools_image(made: Run) -> str | None:
+    spec = made.sister.objects[-1]["spec"]["template"]["spec"] if made.sister.objects else {}
+    for container in spec.get("initContainers") or ():
+        if container.get("name") == _TOOLS_CONTAINER:
+            return str(container.get("image"))
+    for volume in spec.get("volumes") or ():
+        if volume.get("name") == _TOOLS_VOLUME and volume.get("image"):
+            return str(volume["image"].get("reference"))
+    return None
+
+
+# -- when it failed ------------------------------------------------------------------------------
+
+
+def diagnose(made: Run) -> str | None:
+    """Why, from the logs and reports that are home: a page in the bundle and its first line."""
+    folder = made.journal.bundle.folder
+    evidence = [
+        Evidence(name=name, path=folder / name)
+        for name in (LOG_FILE, ATTACH_LOG_FILE)
+        if (folder / name).exists()
+    ]
+    readable: list[Report] = []
+    for path in sorted((folder / bundles.PROFILES).glob("*.ncu-rep*")):
+        try:
+            readable.append(counters(formats.read(str(path))))
+        except SolscopeError:
+            continue
+    if not evidence and not readable:
+        return None
+    found: Diagnosis = diagnosis.diagnose(evidence, reports=readable)
+    made.journal.bundle.write(DIAGNOSIS, diagnosis_page.markdown(found) + "\n")
+    return found.summary
+
+
+# -- the result ----------------------------------------------------------------------------------
+
+
+def result(made: Run, after: WorkloadState) -> CaptureResult:
+    """The result of a run that came to its end."""
+    answers, settings = made.journal.answers, made.settings
+    collected = tuple(
+        CollectedFile(name=file["name"], artifact=Artifact(**file["artifact"]))
+        for file in answers["collect"]["files"]
+    )
+    before = dict(answers["production-before"])
+    pods = tuple(PodState(**pod) for pod in before.pop("pods"))
+    return CaptureResult(
+        experiment=settings.experiment,
+        target=settings.workload,
+        namespace=settings.namespace,
+        is_dry_run=False,
+        bundle=settings.output,
+        objects=made.sister.objects,
+        done=tuple(made.journal.taken),
+        files=collected,
+        kernels=answers["inspect"]["launches"],
+        before=WorkloadState(**before, pods=pods),
+        after=after,
+    )
