@@ -63,6 +63,13 @@ VERBS: Final = (
         "solscope.flows.join:run",
     ),
     Verb(
+        "compare",
+        "Say what changed between two reports, where they were measured alike.",
+        READS,
+        "solscope.flows.compare:CompareRequest",
+        "solscope.flows.compare:run",
+    ),
+    Verb(
         "preflight",
         "Say whether, and how, ncu can profile a live workload or a manifest. Touches nothing.",
         READS,

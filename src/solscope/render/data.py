@@ -7,14 +7,16 @@ fractions. What was not measured is ``null`` in JSON and an empty cell in CSV.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from solscope.model.controls import controls
 from solscope.model.finding import Absence, Finding, Issue
 from solscope.model.kernel import FlopTotals
-from solscope.model.report import Device, Report, RuleAdvice
+from solscope.model.report import Device, KernelLaunch, Report, RuleAdvice
 from solscope.model.roofline import RooflinePoint, Standing
 from solscope.model.verdict import ANALYSIS_SCHEMA, Analysis, KernelVerdict
 from solscope.render.view.page import base_name, hidden_issues
@@ -58,7 +60,7 @@ def _number(value: float | None) -> float | None:
 
 
 def _report(report: Report, show_session: bool) -> dict[str, Any]:
-    origin = report.provenance
+    origin, control = report.provenance, controls(report.session)
     shown: dict[str, Any] = {
         "path": origin.path if show_session else base_name(origin.path),
         "sha256": origin.sha256,
@@ -69,9 +71,9 @@ def _report(report: Report, show_session: bool) -> dict[str, Any]:
         "launches": len(report.launches),
         "complete": report.complete,
         "issues": [_issue(issue) for issue in hidden_issues(report, show_session)],
-        "clock_control": report.session.clock_control,
-        "cache_control": report.session.cache_control,
-        "replay_mode": report.session.replay_mode,
+        "clock_control": control.clock,
+        "cache_control": control.cache,
+        "replay_mode": control.replay,
         "absences": _absences(report.absences),
     }
     if show_session:
@@ -160,12 +162,24 @@ def _identity(row: KernelVerdict) -> dict[str, Any]:
         "role": row.identity.role,
         "dtype": row.identity.dtype,
         "device": totals.device.name,
+        "device_ordinal": totals.device.ordinal,
         "chip": None if row.chip is None else row.chip.key,
         "report": key.report,
         "kind": totals.kind.value,
         "grid": None if key.grid is None else list(key.grid),
         "block": None if key.block is None else list(key.block),
+        "metric_set": _metric_set(totals.members),
     }
+
+
+def _metric_set(members: Sequence[KernelLaunch]) -> dict[str, Any] | None:
+    """The names that were collected, as a count and a digest: equal sets have equal digests."""
+    if not members:
+        return None
+    metrics = members[0].metrics
+    names = sorted({*metrics, *metrics.valueless()})
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
+    return {"count": len(names), "sha256": digest}
 
 
 def _measured(row: KernelVerdict) -> dict[str, Any]:
