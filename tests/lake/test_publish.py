@@ -103,16 +103,19 @@ def test_a_context_becomes_columns_and_odd_values_stay_in_its_json(tmp_path: Pat
         "identity": {"model": "llama-3-70b"},
         "parallelism": {"tensor": 8, "data": "two"},
         "regime": {"state": "warm"},
-        "grounding": {"trials": {"n": 3, "mean": 1.5, "std": 0.1, "unit": "ms"}},
+        "grounding": {
+            "trials": {"n": 3, "mean": 1.5, "std": 0.1, "quantity": "TPOT", "unit": "ms"}
+        },
+        "engine": "vllm",
     }
     made.cell(folder, "c1", [made.kernel("k")], context=context)
     made.put(tmp_path, "c", tmp_path / "lake")
     sql = (
         "SELECT identity_model, parallelism_tensor, parallelism_data, grounding_trials_n, "
-        "grounding_trials_mean, context_json FROM contexts"
+        "grounding_trials_mean, stack_engine, context_json FROM contexts"
     )
     ((*columns, text),) = ask(tmp_path / "lake", sql)
-    assert columns == ["llama-3-70b", 8, None, 3, 1.5]
+    assert columns == ["llama-3-70b", 8, None, 3, 1.5, "vllm"]
     assert json.loads(text) == context
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from solscope.errors import ReportError, UsageError
+from solscope.evidence.campaign import context as contexts
 from solscope.evidence.campaign import folder as folders
 from solscope.flows import gate
 from solscope.flows.request import option
@@ -155,11 +156,13 @@ def _cells(folder: Path, files: list[SourceFile]) -> Iterator[CellSource]:
     shared = _mapping(folder, "context.yaml", files)
     for path in sorted(folder.glob("cells/*/ncu_kernels.json")):
         below = f"cells/{path.parent.name}"
+        context = _mapping(folder, f"{below}/context.yaml", files) or shared
         yield CellSource(
             cell=path.parent.name,
             document=_mapping(folder, f"{below}/ncu_kernels.json", files) or {},
             launches=_mapping(folder, f"{below}/launches.json", files),
-            context=_mapping(folder, f"{below}/context.yaml", files) or shared,
+            context=context,
+            known=contexts.parse(context or {}),
             receipts=_receipts(folder, f"{below}/receipts.jsonl", files),
         )
 

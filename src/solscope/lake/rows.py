@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
@@ -11,19 +11,11 @@ import msgspec
 
 from solscope.errors import UsageError
 from solscope.lake import schema
+from solscope.model.context import SECTIONS, MeasurementContext
 from solscope.model.lake import CampaignSource, CellSource, Judgement, LakeRows, Row
 
 UNKNOWN = "unknown"
 Number = int | float
-SECTIONS = (
-    "identity_",
-    "parallelism_",
-    "serving_",
-    "workload_",
-    "regime_",
-    "stack_",
-    "grounding_",
-)
 
 
 class _Kernel(msgspec.Struct, kw_only=True):
@@ -106,16 +98,14 @@ class _Launches(msgspec.Struct, kw_only=True):
 
 _Wire = TypeVar("_Wire", _Cell, _Launches)
 # A column `section_field` holds the field `section.field` of context.yaml.
-_CONTEXT_KINDS = {
-    column.name: column.kind for column in schema.CONTEXTS if column.name.startswith(SECTIONS)
-}
 _CONTEXT_PATHS = {
-    name: (
-        ("grounding", "trials", name.removeprefix("grounding_trials_"))
-        if name.startswith("grounding_trials_")
-        else tuple(name.split("_", 1))
+    column.name: (
+        ("grounding", "trials", column.name.removeprefix("grounding_trials_"))
+        if column.name.startswith("grounding_trials_")
+        else tuple(column.name.split("_", 1))
     )
-    for name in _CONTEXT_KINDS
+    for column in schema.CONTEXTS
+    if column.name.startswith(tuple(f"{section}_" for section in SECTIONS))
 }
 _KERNEL_KEYS = frozenset(_Kernel.__struct_fields__)
 _LAUNCH_KEYS = frozenset(_Launch.__struct_fields__)
@@ -224,12 +214,20 @@ def _contexts(key: Row, cell: CellSource) -> Iterator[dict[str, Any]]:
     context = cell.context
     if context is None:
         return
-    stated = {column: _at(context, *path) for column, path in _CONTEXT_PATHS.items()}
     yield {
         **key,
-        **{column: _TAKE[_CONTEXT_KINDS[column]](value) for column, value in stated.items()},
+        # What a person wrote may be of another kind than the column: it is then absent from it,
+        # and stands in context_json as it was written.
+        **{column: _of(cell.known, *path) for column, path in _CONTEXT_PATHS.items()},
         "context_json": _json(context),
     }
+
+
+def _of(known: MeasurementContext, section: str, *names: str) -> Any:
+    value = getattr(known, section)
+    for name in names:
+        value = None if value is None else getattr(value, name)
+    return value
 
 
 def _receipts(key: Row, cell: CellSource, source: CampaignSource) -> Iterator[dict[str, Any]]:
@@ -317,22 +315,3 @@ def _text(value: Any) -> str | None:
 
 def _integer(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else None
-
-
-def _flag(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-# What a person wrote may be of another kind than the column: it is then absent from it, and
-# stands in context_json as it was written.
-_TAKE: Mapping[str, Callable[[Any], Any]] = {
-    "text": _text,
-    "integer": _integer,
-    "number": _number,
-    "flag": _flag,
-}

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from solscope.model.context import MeasurementContext
+
 Tier = Literal["VERDICT", "DRAFT"]
 Row = Mapping[str, Any]
 
@@ -21,12 +23,16 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellSource:
-    """One cell: the content of its ``ncu_kernels.json`` and of the files beside it."""
+    """One cell: the content of its ``ncu_kernels.json`` and of the files beside it.
+
+    ``context`` is what ``context.yaml`` says, ``known`` what could be taken of it.
+    """
 
     cell: str
     document: Mapping[str, Any]
     launches: Mapping[str, Any] | None = None
     context: Mapping[str, Any] | None = None
+    known: MeasurementContext = field(default_factory=MeasurementContext)
     receipts: tuple[Mapping[str, Any], ...] = ()
 
 
