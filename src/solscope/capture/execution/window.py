@@ -100,13 +100,17 @@ class Capture:
             time.sleep(POLL_S)
             try:
                 found = self.log()
+                self._check(found)
+                if found.kernels >= wanted:
+                    break
+                self.sister.must_run()
                 batches, runs = load.batches()
             except Unreachable:
                 continue
-            self._check(found)
-            if found.kernels >= wanted:
-                break
-            self.sister.must_run()
+            except CaptureError:
+                # ncu may have ended the server since its log was read: its word goes first.
+                self._check(self.log())
+                raise
             workload.check(batches, self.sister)
             if not runs:
                 load.start(limit_s, limit_s)

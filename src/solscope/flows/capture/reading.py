@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from solscope.model.capture import (
 )
 from solscope.model.diagnosis import Diagnosis
 from solscope.model.evidence import Artifact, MeasurementContext
+from solscope.model.finding import Finding, Severity
 from solscope.model.kernel import KernelTotals
 from solscope.model.plan import NameBase
 from solscope.model.report import KernelLaunch, Report
@@ -291,4 +292,27 @@ def result(made: Run, after: WorkloadState) -> CaptureResult:
         kernels=answers["inspect"]["launches"],
         before=WorkloadState(**before, pods=pods),
         after=after,
+        findings=tuple(_shortfalls(made)),
     )
+
+
+def _shortfalls(made: Run) -> Iterator[Finding]:
+    """What was planned and did not come, though the capture is usable."""
+    told, seen = made.journal.answers["profile"], made.journal.answers["inspect"]
+    if told["kernels"] < told["wanted"]:
+        yield Finding(
+            code="fewer-launches",
+            severity=Severity.WARNING,
+            where=made.settings.output,
+            fact=f"{told['kernels']} of {told['wanted']} planned launches within the window",
+            remedy="give a longer --window-limit, or plan fewer launches",
+        )
+    if seen["missing_metrics"]:
+        names = ", ".join(seen["missing_metrics"])
+        yield Finding(
+            code="metrics-absent",
+            severity=Severity.WARNING,
+            where=made.settings.output,
+            fact=f"planned metrics without a value: {names}",
+            remedy="absent is not zero; `solscope diagnose` on this bundle may say why",
+        )
