@@ -13,7 +13,7 @@ from solscope.flows import pages
 from solscope.flows.read import read_all
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
-from solscope.model.kernel import DtypePattern, FamilyPattern
+from solscope.model.kernel import DtypePattern, FamilyPattern, KernelTotals
 from solscope.model.report import Device, Report
 from solscope.model.roofline import CeilingSet, Chip
 from solscope.model.verdict import Analysis, KernelVerdict
@@ -135,7 +135,24 @@ def analyze(
                 where=", ".join(report.provenance.path for report in reports),
                 hint="`solscope read FILE` lists the names",
             )
-    return _sorted(tuple(reports), rows)
+    return _sorted(tuple(reports), _with_skew(rows))
+
+
+def _with_skew(rows: Sequence[KernelVerdict]) -> list[KernelVerdict]:
+    """The rows, where devices differ with a finding that says so."""
+    alike: dict[object, list[KernelTotals]] = {}
+    for row in rows:
+        alike.setdefault(_same_work(row.totals), []).append(row.totals)
+    return [
+        replace(row, findings=(*row.findings, *found))
+        if (found := tuple(verdicts.skew(row.totals, alike[_same_work(row.totals)])))
+        else row
+        for row in rows
+    ]
+
+
+def _same_work(totals: KernelTotals) -> object:
+    return totals.key.name_full, totals.key.grid, totals.key.block
 
 
 class _Identifier:
