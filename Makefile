@@ -22,7 +22,7 @@ demo: setup
 	@echo "Open out/demo.html"
 
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not capture"
 
 static: setup
 	$(BIN)/ruff check $(CODE)

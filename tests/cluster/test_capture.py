@@ -25,7 +25,7 @@ from tests import captures
 from tests.cluster import tools
 from tests.cluster.fixture import Cluster
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.capture]
 
 IMAGE = "example.com/ncu:2026.2.1"
 TOKEN = "hf_plantedTokenValue01"

@@ -12,7 +12,7 @@ from solscope.flows import capture
 from solscope.flows.world import World
 from tests.cluster.test_capture import Site, site  # noqa: F401
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.capture]
 
 
 def at(step: str, site: Site, action: object) -> World:  # noqa: F811

@@ -15,7 +15,7 @@ from solscope.flows import capture
 from solscope.flows.world import World
 from tests.cluster.test_capture import Site, site  # noqa: F401
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.capture]
 
 STEPS = (
     "production-before",

@@ -15,7 +15,7 @@ from tests.cluster import tools
 from tests.cluster.fixture import Cluster
 from tests.cluster.test_capture import Site, site  # noqa: F401
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.capture]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "how-to" / "capture.md"

@@ -262,9 +262,55 @@ def findings(
             fact="the only FP16 instructions are HFMA2 that look like constant moves",
             remedy="none needed: they are not counted as FP16 work",
         )
+    yield from _persistent(totals)
+    yield from _warpgroup(totals)
     for standing in (*point.profiled, *point.datasheet):
         if standing.value > 1.0:
             yield _above(standing, totals)
+
+
+_LOW_OCCUPANCY_PCT = 30.0
+
+
+def _persistent(totals: KernelTotals) -> Iterator[Finding]:
+    """One wave of few warps that keep a pipe busy: occupancy is low by design."""
+    waves, occupancy, tensor = (
+        totals.waves_per_sm,
+        totals.achieved_occupancy_pct,
+        totals.tensor_pipe_pct,
+    )
+    if waves is None or occupancy is None or tensor is None:
+        return
+    if 0.9 <= waves <= 1.0 and occupancy < _LOW_OCCUPANCY_PCT and tensor >= 100 * NEAR:
+        yield Finding(
+            code="persistent",
+            severity=Severity.INFO,
+            where=totals.name,
+            fact=f"{waves:.2f} waves, occupancy {occupancy:.1f} %, tensor pipe {tensor:.1f} % "
+            "busy: a persistent kernel, whose few warps are its design",
+            remedy="judge it by its tensor work; ncu's estimates for occupancy do not apply",
+        )
+
+
+def _warpgroup(totals: KernelTotals) -> Iterator[Finding]:
+    """Warpgroup MMA ran while the hmma path counter, which leaves it out, reads zero."""
+    metrics = [launch.metrics for launch in totals.members]
+    hmma = [m[n] for m in metrics for n in m.starting("sm__ops_path_tensor_op_hmma")]
+    gmma = [
+        value
+        for m in metrics
+        for n in m.starting("sm__inst_executed_pipe_tensor_op_gmma")
+        if isinstance(value := m[n], int | float)
+    ]
+    if hmma and not any(hmma) and sum(gmma) > 0:
+        yield Finding(
+            code="hmma-leaves-out-wgmma",
+            severity=Severity.WARNING,
+            where=totals.name,
+            fact=f"{sum(gmma):,.0f} wgmma instructions ran on the tensor cores; the hmma counter "
+            "does not cover them, so its 0 is no statement about tensor work",
+            remedy="collect the hgmma or `sm__ops_path_tensor_src_*` counters",
+        )
 
 
 def _above(standing: Standing, totals: KernelTotals) -> Finding:

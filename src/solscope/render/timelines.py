@@ -46,7 +46,8 @@ def _timeline(report: TimelineReport, width: int) -> Iterator[str]:
     for device in report.devices:
         yield f"  device {device.name or '(unnamed)'}"
     if report.sums is not None:
-        yield f"  sums of {len(report.sums)} kernels"
+        noun = "kernel" if len(report.sums) == 1 else "kernels"
+        yield f"  sums of {len(report.sums)} {noun}"
     else:
         yield (
             f"  {report.kernels.num_rows} kernels, {report.graphs.num_rows} graph replays, "
