@@ -22,7 +22,7 @@ demo: setup
 	@echo "Open out/demo.html"
 
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not capture"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not cluster"
 
 static: setup
 	$(BIN)/ruff check $(CODE)
@@ -51,7 +51,8 @@ docs: setup
 # Real kubectl and real containers; needs root and Debian's runc (see tests/cluster/README.md).
 cluster: setup
 	$(BIN)/python -m tests.cluster.tools
-	SOLSCOPE_REQUIRE_CLUSTER=1 $(BIN)/python -m pytest tests/cluster
+	SOLSCOPE_REQUIRE_CLUSTER=1 SOLSCOPE_KUBECTL=$$($(BIN)/python -m tests.cluster.tools | head -1) \
+	  $(BIN)/python -m pytest tests/cluster
 
 # The same cluster by hand, until Ctrl-C.
 cluster-up: setup

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-MEASUREMENTS = ("reading", "passes", "ncu_csv_pages", "traces")
+MEASUREMENTS = ("reading", "passes", "ncu_csv_pages", "traces", "lake")
 
 
 def main() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +39,7 @@ class Images:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._lock = threading.Lock()
         self._python = "/usr/bin/python3"
         if not os.path.exists(self._python):
             self._python = os.path.realpath(sys.executable)
@@ -48,9 +50,11 @@ class Images:
             raise PullError(f'rpc error: code = NotFound desc = failed to pull "{name}": not found')
         kinds = [w for w in ("engine", "ncu", "no-tar") if self._is(w, name)]
         tree = self._folder / ("-".join(kinds) or "plain")
-        if not tree.exists():
-            tree.mkdir(parents=True)
-            self._fill(tree, kinds)
+        # Pods of one image start at the same time, each in a thread of its own.
+        with self._lock:
+            if not tree.exists():
+                tree.mkdir(parents=True)
+                self._fill(tree, kinds)
         engine = "engine" in kinds
         path = f"{PATH}:/{NCU_FOLDER}" if "ncu" in kinds else PATH
         return Image(
