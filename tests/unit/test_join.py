@@ -24,7 +24,7 @@ WHERE = Provenance(
 )
 
 
-def samples(shares: dict[str, float]) -> SampleReport:
+def samples(shares: dict[str, float | None]) -> SampleReport:
     table = pa.table(
         {
             "name": list(shares),
@@ -169,6 +169,13 @@ def test_several_sample_reports_are_averaged() -> None:
         [samples({"a": 0.2}), samples({"a": 0.4})], [timeline([ran("a")])], None, identify
     )
     assert found.kernels[0].sample_share == pytest.approx(0.3)
+
+
+def test_a_mean_share_is_unknown_where_one_share_is_and_counts_what_was_not_seen() -> None:
+    reports = [samples({"a": 0.2, "b": 0.8}), samples({"a": None})]
+    found = join.join(reports, [timeline([ran("a"), ran("b")])], None, identify)
+    shares = {row.name: row.sample_share for row in found.kernels}
+    assert shares == {"a": None, "b": pytest.approx(0.4)}
 
 
 def test_variants_of_a_function_are_told_apart_by_their_arguments() -> None:

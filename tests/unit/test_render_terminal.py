@@ -104,6 +104,16 @@ def test_where_no_work_was_counted_busy_percentages_stand_in_and_are_called_so()
     assert "no distance to a roof" in " ".join(text.split())
 
 
+def test_an_estimate_of_bandwidth_is_not_called_counted_work() -> None:
+    estimated = a_kernel(
+        "k", us=5, bound="unmeasured", totals={"dram_bytes_per_s_estimate": 2.045e12}
+    )
+    text = terminal.table(an_analysis(estimated))
+    assert "≈" in text
+    assert "No work was counted" in text
+    assert "for what was counted" not in text
+
+
 def test_with_several_reports_each_row_names_its_own() -> None:
     other = a_kernel("other", us=5, bound="unmeasured", report=1)
     text = terminal.table(an_analysis(a_gemm(), other, reports=(a_report(), a_report("b.ncu-rep"))))

@@ -165,6 +165,21 @@ def test_percentages_alone_can_say_that_nothing_is_busy_and_claim_no_roof() -> N
     assert result.grounds[1].endswith("(sampled)")
 
 
+def test_counted_bytes_without_a_peak_are_not_called_uncounted() -> None:
+    """They stand against the data sheet, and the ground says which peak is missing."""
+    metrics = kernel(**BUSY, **{"dram__bytes_read.sum": 5e6, "dram__bytes_write.sum": 0})
+    _, totals, point = judged(metrics)
+    point = replace(point, profiled=())
+    idle = verdicts.judge(PLAIN, totals, point)
+    assert idle.bound == "latency"
+    assert "(percentages; no FLOP were counted)" in idle.grounds[0]
+    near = verdicts.judge(PLAIN, replace(totals, dram_pct=88.0), point)
+    assert near.bound == "dram"
+    assert "bytes were counted, the peak at the clock of the profile is not" in near.grounds[0]
+    assert near.grounds[1].startswith("by the data sheet: DRAM ")
+    assert "(500 GB/s)" in near.grounds[1]
+
+
 def test_sm_busy_alone_is_never_a_roof() -> None:
     busy = {**BUSY, "sm__throughput" + PCT: 92.0}
     members: dict[str, MetricValue] = {
@@ -184,6 +199,8 @@ def test_dram_or_l2_busy_by_percentage_binds_without_a_claim() -> None:
     assert dram.bound == "dram"
     assert dram.is_at_roof is None
     assert "no claim of the roof" in dram.grounds[0]
+    assert "the bytes were not counted" in dram.grounds[0]
+    assert len(dram.grounds) == 1
     l2 = verdict(kernel(**BUSY, **{"lts__throughput" + PCT: 70.0}))
     assert l2.bound == "l2"
     assert l2.is_at_roof is None

@@ -120,7 +120,7 @@ def _sum(a: Lever, b: Lever) -> Lever:
     """Launches of other shapes of the same kernel win together."""
     known = [w for w in (a.max_win, b.max_win) if w is not None]
     win = sum(known) if len(known) == 2 else None
-    share = (a.share or 0.0) + (b.share or 0.0)
+    share = None if a.share is None or b.share is None else a.share + b.share
     return replace(a, max_win=win, share=share, score=score(win, a.cost))
 
 

@@ -166,10 +166,7 @@ def _by_percentages(totals: KernelTotals, point: RooflinePoint) -> Verdict | Non
     if dram is not None and dram >= 100 * NEAR and not stands:
         return Verdict(
             bound="dram",
-            grounds=(
-                f"DRAM busy {dram:.1f} % of its peak (a percentage; bytes or the peak were not "
-                "counted, so no claim of the roof)",
-            ),
+            grounds=tuple(_dram_busy(dram, totals, point)),
         )
     if l2 is not None and l2 >= 100 * NEAR:
         return Verdict(bound="l2", grounds=(f"L2 busy {l2:.1f} % of its peak (a percentage)",))
@@ -192,6 +189,18 @@ def _by_percentages(totals: KernelTotals, point: RooflinePoint) -> Verdict | Non
             ),
         )
     return None
+
+
+def _dram_busy(percent: float, totals: KernelTotals, point: RooflinePoint) -> Iterator[str]:
+    missing = (
+        "the bytes were not counted"
+        if totals.dram_bytes is None
+        else "bytes were counted, the peak at the clock of the profile is not known"
+    )
+    yield f"DRAM busy {percent:.1f} % of its peak (a percentage; {missing}: no claim of the roof)"
+    for standing in point.datasheet:
+        if standing.resource == "dram":
+            yield f"by the data sheet: {_standing_text(standing)}"
 
 
 def _nothing_measured(totals: KernelTotals, point: RooflinePoint) -> bool:
@@ -217,13 +226,23 @@ def _latency(totals: KernelTotals, point: RooflinePoint) -> Iterator[str]:
     else:
         yield (
             f"neither is busy: compute {totals.sm_busy_pct:.1f} %, "
-            f"memory {totals.memory_pct:.1f} % (percentages; no FLOP or bytes were counted)"
+            f"memory {totals.memory_pct:.1f} % (percentages; {_uncounted(totals)})"
         )
     if totals.stalls:
         top = ", ".join(f"{s.reason} {100 * s.share:.0f} %" for s in totals.stalls[:3])
         kind = "sampled" if totals.stalls_are_sampled else "of stalled warp cycles"
         yield f"warps wait on {top} ({kind})"
     yield from _occupancy(totals)
+
+
+def _uncounted(totals: KernelTotals) -> str:
+    """What a percentage stands in for."""
+    has_flop, has_bytes = totals.flop_rate_pair is not None, totals.dram_bytes is not None
+    if has_flop and has_bytes:
+        return "the peaks at the clock of the profile are not known"
+    if has_flop or has_bytes:
+        return f"no {'bytes' if has_flop else 'FLOP'} were counted"
+    return "no FLOP or bytes were counted"
 
 
 def _occupancy(totals: KernelTotals) -> Iterator[str]:

@@ -185,6 +185,13 @@ def _name(row: Row, width: int) -> Text:
     return Text(f"{text[:cut]}\n{numbers.shorten(text[cut:], width)}")
 
 
+def _is_counted(row: Row) -> bool:
+    """Whether FLOP or bytes were counted; a rate estimated from a percentage is not."""
+    return row.flop_rate.raw is not None or (
+        row.dram_rate.raw is not None and not row.dram_rate.text.startswith("≈")
+    )
+
+
 def _foot(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     """(line, style) of what stands below the table."""
     hidden = len(shown.rows) - len(rows)
@@ -196,7 +203,7 @@ def _foot(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
             "data sheet.  –: not measured.",
             "",
         )
-    elif any(row.flop_rate.raw is not None or row.dram_rate.raw is not None for row in rows):
+    elif any(_is_counted(row) for row in rows):
         yield (
             "No roof is known for what was counted: SM, DRAM and tensor are ncu's busy "
             "percentages, no distance to a roof.  –: not measured.",

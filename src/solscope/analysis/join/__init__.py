@@ -66,15 +66,25 @@ def join(
 
 
 def _mean_shares(samples: Sequence[SampleReport]) -> list[SampledKernel]:
-    """The kernels of one sample report, or of several with their shares averaged."""
+    """The kernels of one sample report, or of several with their shares averaged.
+
+    A report that does not list a kernel saw none of it; a share that a report lists without
+    its number is unknown, and so is the mean.
+    """
     if len(samples) == 1:
         return list(samples[0].kernels())
-    shares: dict[str, float] = {}
+    shares: dict[str, float | None] = {}
     for report in samples:
         for kernel in report.kernels():
-            shares[kernel.name] = shares.get(kernel.name, 0.0) + (kernel.share or 0.0)
+            before = shares.get(kernel.name, 0.0)
+            if before is None or kernel.share is None:
+                shares[kernel.name] = None
+            else:
+                shares[kernel.name] = before + kernel.share
     return [
-        SampledKernel(name=name, samples=None, share=share / len(samples))
+        SampledKernel(
+            name=name, samples=None, share=None if share is None else share / len(samples)
+        )
         for name, share in shares.items()
     ]
 
