@@ -33,6 +33,7 @@ TITLES = {
     "replay": "Replay and memory",
     "report": "Reports",
     "cluster": "Server, pod and cluster",
+    "figures": "Stated figures",
 }
 
 

@@ -290,3 +290,26 @@ def test_a_busy_memory_of_unknown_part_is_not_called_latency() -> None:
     assert found.bound == "unmeasured"
     assert "memory busy 71.0 %" in found.grounds[0]
     assert verdict({name: 31.0, "sm__throughput" + PCT: 22.0}).bound == "latency"
+
+
+def bare(**metrics: MetricValue) -> Verdict:
+    """The verdict on a launch of 10 us that holds nothing but these metrics."""
+    return verdict({"gpu__time_duration.sum": 10_000, **metrics})
+
+
+def test_a_busy_tensor_pipe_without_counted_work_is_no_claim_of_a_roof() -> None:
+    found = bare(**{"sm__pipe_tensor_cycles_active" + PCT: 78.0})
+    assert (found.bound, found.is_at_roof) == ("tensor", None)
+    assert found.grounds[0].startswith("tensor pipe busy 78.0 % (a percentage;")
+
+
+def test_a_rate_and_its_percentage_imply_the_peak_of_the_part() -> None:
+    found = verdict({"dram__throughput" + PCT: 89.2, "dram__bytes.sum.per_second": 1.82e12})
+    assert (found.bound, found.is_at_roof) == ("dram", None)
+    assert found.grounds[1] == "1.82 TB/s moved: by that percentage its peak is 2.04 TB/s"
+
+
+def test_two_low_percentages_are_latency_even_without_the_memory_breakdown() -> None:
+    found = bare(**{"sm__throughput" + PCT: 4.7, "dram__throughput" + PCT: 29.0})
+    assert found.bound == "latency"
+    assert "compute 4.7 %, DRAM 29.0 %, L2 and L1 not collected" in found.grounds[0]

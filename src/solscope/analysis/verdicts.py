@@ -35,7 +35,7 @@ def judge(identity: KernelIdentity, totals: KernelTotals, point: RooflinePoint) 
     if by_percent is not None:
         return by_percent
     if _nothing_measured(totals, point):
-        return Verdict(bound="unmeasured", grounds=tuple(_unmeasured(totals)))
+        return Verdict(bound="unmeasured", grounds=tuple(_unmeasured(totals, point)))
     return Verdict(bound="latency", grounds=tuple(_latency(totals, point)), is_at_roof=_far(point))
 
 
@@ -179,13 +179,22 @@ def _by_percentages(totals: KernelTotals, point: RooflinePoint) -> Verdict | Non
                 "or L1 was not collected",
             ),
         )
+    tensor = totals.tensor_pipe_pct
+    if tensor is not None and tensor >= 100 * NEAR and totals.flop_rate_pair is None:
+        return Verdict(
+            bound="tensor",
+            grounds=(
+                f"tensor pipe busy {tensor:.1f} % (a percentage; the operations and their data "
+                "type were not counted: no claim of the roof)",
+            ),
+        )
     if busy is not None and busy >= 100 * NEAR and totals.flop_rate_pair is None:
         member = f" (its busiest unit: {totals.sm_busy_member})" if totals.sm_busy_member else ""
         return Verdict(
             bound="unmeasured",
             grounds=(
                 f"SM busy {busy:.1f} %{member}: issue slots and pipes are busy, which says "
-                "nothing about FLOP/s; no FLOP was counted",
+                "nothing about FLOP/s: tensor or FLOP counters were not collected",
             ),
         )
     return None
@@ -198,6 +207,10 @@ def _dram_busy(percent: float, totals: KernelTotals, point: RooflinePoint) -> It
         else "bytes were counted, the peak at the clock of the profile is not known"
     )
     yield f"DRAM busy {percent:.1f} % of its peak (a percentage; {missing}: no claim of the roof)"
+    rates = [launch.metrics.get("dram__bytes.sum.per_second") for launch in totals.members]
+    if totals.dram_bytes is None and len(rates) == 1 and isinstance(rates[0], int | float):
+        peak = 100 * rates[0] / percent
+        yield f"{_si(rates[0])}B/s moved: by that percentage its peak is {_si(peak)}B/s"
     for standing in point.datasheet:
         if standing.resource == "dram":
             yield f"by the data sheet: {_standing_text(standing)}"
@@ -206,11 +219,12 @@ def _dram_busy(percent: float, totals: KernelTotals, point: RooflinePoint) -> It
 def _nothing_measured(totals: KernelTotals, point: RooflinePoint) -> bool:
     if point.profiled and (point.intensity is not None or point.is_l2_resident):
         return False
-    known = (totals.sm_busy_pct, totals.memory_pct)
-    return any(value is None for value in known)
+    return totals.sm_busy_pct is None or (totals.memory_pct is None and totals.dram_pct is None)
 
 
-def _unmeasured(totals: KernelTotals) -> Iterator[str]:
+def _unmeasured(totals: KernelTotals, point: RooflinePoint) -> Iterator[str]:
+    if point.is_l2_resident:
+        yield "DRAM traffic is negligible: the kernel works in L2, and its roof there is not known"
     reasons = {a.field: a.reason for a in totals.absences}
     for name in ("duration_ns", "flop.fp32", "flop.tensor", "dram_bytes"):
         if name in reasons:
@@ -225,14 +239,23 @@ def _latency(totals: KernelTotals, point: RooflinePoint) -> Iterator[str]:
         yield f"no roof is near; nearest: {_standing_text(best)}"
     else:
         yield (
-            f"neither is busy: compute {totals.sm_busy_pct:.1f} %, "
-            f"memory {totals.memory_pct:.1f} % (percentages; {_uncounted(totals)})"
+            f"neither is busy: compute {totals.sm_busy_pct:.1f} %, {_memory_text(totals)} "
+            f"(percentages; {_uncounted(totals)})"
         )
     if totals.stalls:
         top = ", ".join(f"{s.reason} {100 * s.share:.0f} %" for s in totals.stalls[:3])
         kind = "sampled" if totals.stalls_are_sampled else "of stalled warp cycles"
         yield f"warps wait on {top} ({kind})"
     yield from _occupancy(totals)
+
+
+def _memory_text(totals: KernelTotals) -> str:
+    if totals.memory_pct is not None:
+        return f"memory {totals.memory_pct:.1f} %"
+    unknown = " and ".join(
+        name for name, pct in (("L2", totals.l2_pct), ("L1", totals.l1_pct)) if pct is None
+    )
+    return f"DRAM {totals.dram_pct:.1f} %" + (f", {unknown} not collected" if unknown else "")
 
 
 def _uncounted(totals: KernelTotals) -> str:

@@ -15,7 +15,8 @@ from solscope.errors import SolscopeError, UsageError
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
 from solscope.model.diagnosis import Outcome as Answer
-from solscope.model.report import Report
+from solscope.model.report import Device, Report
+from solscope.model.roofline import Ceiling
 
 REPORT_MAGICS = (b"NVR\x00", b"\x28\xb5\x2f\xfd")
 LARGEST_TABLE_BYTES = 16 << 20
@@ -58,7 +59,7 @@ def run(request: DiagnoseRequest, world: World) -> Outcome:
             "nothing to diagnose", hint='solscope diagnose ncu.log, or --command "ncu …"'
         )
     try:
-        found = diagnosis.diagnose(evidence, reports=reports, version=request.ncu)
+        found = diagnosis.diagnose(evidence, reports=reports, version=request.ncu, peak_of=_peak_of)
     except OSError as error:
         raise UsageError(
             f"cannot be read: {error.strerror}", where=error.filename, hint="check the path"
@@ -90,6 +91,19 @@ def _gather(request: DiagnoseRequest, world: World) -> tuple[list[Evidence], lis
         name = "--command" if len(request.command) == 1 else f"--command {number}"
         evidence.append(Evidence(name=name, text=text, is_command=True))
     return evidence, reports
+
+
+def _peak_of(gpu: str, what: str) -> Ceiling | None:
+    """The data sheet's ceiling of a GPU that a file of figures names, where its chip is known."""
+    from solscope.analysis import chips, roofline
+    from solscope.reports import tables
+
+    device = Device(name=gpu, compute_capability=None)
+    chip = chips.identify(device, tables.ceilings()).chip
+    if chip is None:
+        return None
+    resource = what if what in ("dram", "fp32", "fp64") else f"tensor:{what}"
+    return roofline.datasheet_ceiling(chip, resource)
 
 
 def _tables(path: str) -> list[Report]:

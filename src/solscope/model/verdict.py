@@ -14,9 +14,10 @@ ANALYSIS_SCHEMA = "solscope.analysis/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What binds a kernel. ``bound`` is ``dram``, ``l2``, ``tensor:<type>``, ``fp32``, ``fp64``,
-    ``fp16``, ``latency``, ``too-small``, ``peers`` or ``unmeasured``; ``grounds`` are sentences
-    with their numbers. ``is_at_roof`` is ``None`` unless FLOP or bytes were counted."""
+    """What binds a kernel. ``bound`` is ``dram``, ``l2``, ``tensor:<type>``, ``tensor`` (its type
+    not counted), ``fp32``, ``fp64``, ``fp16``, ``latency``, ``too-small``, ``peers`` or
+    ``unmeasured``; ``grounds`` are sentences with their numbers. ``is_at_roof`` is
+    ``None`` unless FLOP or bytes were counted."""
 
     bound: str
     grounds: tuple[str, ...]

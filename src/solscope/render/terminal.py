@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LEAST_WIDTH = 60
 LEAST_NAME = 12
 MOST_ABSENCES = 12
+MOST_WHY = 3
+"""Kernels whose grounds are said; HTML, Markdown and JSON say them for each."""
 
 # The least width of the terminal at which a column is shown; names need the room.
 _LEAST_WIDTHS = {
@@ -192,6 +194,18 @@ def _is_counted(row: Row) -> bool:
     )
 
 
+def _why(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """The grounds of the first verdicts; what is absent is said once, below."""
+    for row in rows[:MOST_WHY]:
+        absent = {absence.reason for absence in row.absences}
+        grounds = [ground for ground in row.grounds if ground not in absent]
+        if grounds:
+            yield f"#{row.rank} {row.bound_label}: {'; '.join(grounds)}", ""
+        for finding in row.findings:
+            if finding.severity is Severity.INFO:
+                yield f"info (#{row.rank}): {finding.fact} → {finding.remedy}", ""
+
+
 def _foot(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     """(line, style) of what stands below the table."""
     hidden = len(shown.rows) - len(rows)
@@ -215,6 +229,7 @@ def _foot(shown: Page, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
             "a roof.  –: not measured.",
             "",
         )
+    yield from _why(rows)
     ranks = {row.rank for row in rows}
     for ceiling in (c for c in shown.ceilings if c.ranks & ranks):
         clock = "" if ceiling.clock == numbers.ABSENT else f" at {ceiling.clock}"

@@ -302,7 +302,7 @@ def traffic(launch: KernelLaunch, time_ns: float | None, ledger: Ledger) -> Traf
         is_cc12 = (launch.device.compute_capability or (0, 0))[0] == 12
         ledger.miss(
             "dram_bytes",
-            "no DRAM byte counter was collected" + _set_note(metrics),
+            _no_bytes(metrics),
             _DRAM_REMEDY_CC12 if is_cc12 else _DRAM_REMEDY,
         )
     return Traffic(
@@ -313,6 +313,14 @@ def traffic(launch: KernelLaunch, time_ns: float | None, ledger: Ledger) -> Traf
         l1=_l1(metrics, time_ns),
         estimate_bytes_per_s=estimate,
     )
+
+
+def _no_bytes(metrics: Metrics) -> str:
+    """Why there are no DRAM bytes; a counter that was asked for and gave no value was collected."""
+    empty = [name for name in metrics.valueless() if name.startswith("dram__bytes")]
+    if empty:
+        return f"{empty[0]} was asked for and is not available in this report (which is no 0)"
+    return "no DRAM byte counter was collected" + _set_note(metrics)
 
 
 def _set_note(metrics: Metrics) -> str:

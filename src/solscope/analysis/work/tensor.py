@@ -91,6 +91,12 @@ def tensor_work(launch: KernelLaunch, time_ns: float | None, ledger: Ledger) -> 
     reason = "no tensor operation counter was collected"
     if busy is not None:
         reason += f" (tensor pipe {busy:.1f} % busy)"
+    executed = sum(number(metrics, f"{pipe}.sum") or 0 for pipe in _HMMA_PIPE)
+    if executed > 0:
+        reason += (
+            f"; {executed:,.0f} instructions ran in the hmma pipe, which is not only fp16: BF16, "
+            "TF32, FP8 where the chip has it, and HFMA2 moves run there too"
+        )
     ledger.miss("flop.tensor", reason, _REMEDY)
     return TensorWork(dense=None, engagement=_engagement_by_pipe(metrics))
 
@@ -277,6 +283,12 @@ _LEGACY_PIPES = (
     "sm__pipe_tensor_subpipe_hmma_cycles_active",
     "sm__pipe_tensor_subpipe_imma_cycles_active",
 )
+_HMMA_PIPE = (
+    "sm__inst_executed_pipe_tensor_op_hmma",
+    "sm__inst_executed_pipe_tensor_subpipe_hmma",
+)
+"""Named after the instructions' class, not after a data type (H is no `half`)."""
+
 _WARPGROUP_PIPES = ("sm__inst_executed_pipe_tensor_op_gmma", "sm__pipe_tc_cycles_active")
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from solscope.capture.diagnosis.options import OPTIONS
 
+_SHARES = ("within-peak", "just-above-peak", "above-peak")
+_FIGURE = {"kernel", "rate", "pct", "peak", "dtype", "key", "gpu"}
+
 _OWN: dict[str, set[str]] = {
     # of a command line (command.py)
     "command": {"tool", "target"},
@@ -49,7 +52,16 @@ _OWN: dict[str, set[str]] = {
     "no-writable-tmp": {"container"},
     "debug-container-without-ptrace": {"name"},
     "device-memory-free-share": {"percent", "free", "total"},
-    # of a report (report_facts.py)
+    # of stated figures (figures.py)
+    **{f"figure-{share}": _FIGURE for share in _SHARES},
+    **{f"bandwidth-{share}": {"kernel", "rate", "pct", "peak", "source"} for share in _SHARES},
+    **{f"advertised-{share}": {"measured", "advertised", "pct"} for share in _SHARES},
+    "figure-sparse-peak": {*_FIGURE, "stated"},
+    "figure-without-peak": {"kernel", "dtype", "gpu"},
+    "figure-ran-as-tf32": {"kernel", "rate", "pct", "peak", "scalar", "active"},
+    "figure-tf32-likely": {"kernel", "rate", "pct", "peak", "scalar"},
+    "lookup-table": {"table", "rows", "tokens", "bytes", "all"},
+    # of a report (reporting.py)
     "report-empty": {"path"},
     "report-newer": {"report", "local"},
     "empty-file": {"file"},
