@@ -1,18 +1,15 @@
 """Write docs/reference/diagnoses.md from the rules that `solscope diagnose` applies.
 
-Usage: python tools/make_diagnosis_page.py [--check]
+Usage: python -m tools.make_docs
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from solscope.capture.diagnosis.knowledge import CauseRule, Clause, Knowledge, load
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "diagnoses.md"
 ROLES = {
     "cause": "a cause",
     "suspect": "undecided until its check is made",
@@ -46,7 +43,7 @@ def _lines(knowledge: Knowledge) -> Iterator[str]:
     causes = len(knowledge.causes)
     yield "# What `solscope diagnose` can tell"
     yield ""
-    yield "<!-- Made by tools/make_diagnosis_page.py from the rules; do not edit. -->"
+    yield "<!-- Made from the rules by `make docs`; do not edit. -->"
     yield ""
     yield (
         f"{causes} answers from {len(knowledge.templates)} recognised lines and facts. The rules "
@@ -78,7 +75,7 @@ def _lines(knowledge: Knowledge) -> Iterator[str]:
         "as `{pid:int}`, its level, what it means, where the wording is known from. A cause is a "
         "`[[cause]]` in `data/causes/TOPIC.toml`: conditions on lines and facts (`all`, `any`, "
         "`none`), why, remedies, checks, sources. Both are validated when they are loaded; "
-        "`knowledge.py` describes the small language. Then `python tools/make_diagnosis_page.py`."
+        "`knowledge.py` describes the small language. Then `make docs`."
     )
 
 
@@ -152,17 +149,6 @@ def _code(text: str) -> str:
     return f"`{text.strip('^$')}`"
 
 
-def main() -> int:
-    """Write the page, or with --check say whether the one on disk is current."""
-    text = page(load())
-    if "--check" in sys.argv:
-        current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-        print("current" if current else f"{PAGE} is stale: run python {Path(__file__).name}")
-        return int(not current)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def current() -> str:
+    """The page of the packaged rules."""
+    return page(load())

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 from solscope.cli.commands import load
 from solscope.flows import catalog
 from solscope.reports import tables
-from tools import make_lake_page
+from tools import make_diagnosis_page, make_lake_page
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -108,9 +108,20 @@ def families() -> str:
 
 def json_schema() -> str:
     """The JSON of `analyze`, from the schema that ships."""
-    schema = json.loads((ROOT / "src/solscope/render/schemas/analysis-1.schema.json").read_text())
+    return schema_page("analysis-1")
+
+
+def diagnosis_schema() -> str:
+    """The JSON of `diagnose`, from the schema that ships."""
+    return schema_page("diagnosis-1")
+
+
+def schema_page(name: str) -> str:
+    """A shipped schema as a page: the document, then each of its parts."""
+    path = ROOT / "src" / "solscope" / "render" / "schemas" / f"{name}.schema.json"
+    schema = json.loads(path.read_text(encoding="utf-8"))
     lines = [
-        "# JSON: `solscope.analysis/1`",
+        f"# JSON: `solscope.{name.replace('-', '/')}`",
         "",
         "Made from the JSON Schema that ships in the package (`solscope/render/schemas`) by",
         "`make docs`.",
@@ -118,8 +129,8 @@ def json_schema() -> str:
         schema["description"],
     ]
     lines += ["", "## the document", *properties(schema)]
-    for name, part in schema["$defs"].items():
-        lines += ["", f"## {name}", *properties(part)]
+    for part, value in schema["$defs"].items():
+        lines += ["", f"## {part}", *properties(value)]
     return "\n".join(lines) + "\n"
 
 
@@ -135,6 +146,8 @@ def kind(value: dict[str, Any]) -> str:
         return value["$ref"].rpartition("/")[2]
     if "const" in value:
         return f"`{value['const']}`"
+    if "enum" in value:
+        return " or ".join(f"`{option}`" for option in value["enum"])
     if value.get("type") == "array":
         return f"list of {kind(value.get('items', {}))}"
     found = value.get("type", "any")
@@ -148,6 +161,8 @@ PAGES = {
     "ceilings.md": ceilings,
     "kernel-families.md": families,
     "json.md": json_schema,
+    "json-diagnosis.md": diagnosis_schema,
+    "diagnoses.md": make_diagnosis_page.current,
     "lake.md": make_lake_page.page,
 }
 

@@ -5,14 +5,17 @@ Cases that belong to reading or analysis call the verb that owns them (``case_ow
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import sqlite3
 import tomllib
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from tests import corpus
 
@@ -20,13 +23,17 @@ from solscope.cli.commands import load
 from solscope.flows import catalog
 from solscope.flows.world import Outcome as Answer
 from solscope.flows.world import World
-from solscope.model.diagnosis import Diagnosis, Outcome
+from solscope.model.diagnosis import Cause, Check, Diagnosis, LogFact, Outcome, UnknownLine
+from solscope.render import diagnosis as pages
 from solscope.reports import formats
 
 CASES_FILE = corpus.SHARED / "cases" / "cases.json"
 CASES: list[dict[str, Any]] = json.loads(CASES_FILE.read_text()) if CASES_FILE.exists() else []
 OWNERS: dict[str, dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "case_owners.toml").read_text()
+)
+SCHEMA = json.loads(
+    (files("solscope.render") / "schemas" / "diagnosis-1.schema.json").read_text("utf-8")
 )
 WELL_NAMES = {"image-pull-in-progress", "section-deployment-warning-harmless", "ok"}
 
@@ -215,6 +222,18 @@ def test_every_case_is_answered(
     assert missing_ideas(case, page) == []
     assert forbidden(case, page) == []
     assert wrong_values(case, answer.value) == {}
+    if isinstance(answer.value, Diagnosis):
+        document = json.loads(pages.as_json(answer.value))
+        jsonschema.Draft202012Validator(SCHEMA).validate(document)
+
+
+def test_the_schema_demands_every_key_that_is_written() -> None:
+    parts = {"": Diagnosis, "cause": Cause, "fact": LogFact, "check": Check, "unknown": UnknownLine}
+    for name, noun in parts.items():
+        part = SCHEMA["$defs"][name] if name else SCHEMA
+        written = {field.name for field in dataclasses.fields(noun)}
+        assert set(part["required"]) == set(part["properties"])
+        assert set(part["properties"]) - {"schema"} == written
 
 
 def test_a_forbidden_text_is_found_in_whatever_case_has_one() -> None:
