@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-MEASUREMENTS = ("reading", "passes", "ncu_csv_pages", "traces", "lake")
+MEASUREMENTS = ("reading", "passes", "ncu_csv_pages", "traces", "lake", "diagnosis")
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -217,3 +218,14 @@ def test_read_gives_every_metric_as_json_and_csv(capsys: pytest.CaptureFixture[s
     assert rows[0] == "report,launch,kernel,metric,value"
     assert len(rows) > 5
     assert all(",dram__bytes" in row for row in rows[1:])
+
+
+def test_a_bare_hyphen_is_stdin(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = b"==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access counters\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(log)))
+    assert run("diagnose", "-", "--format", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["code"] == "counter-permission"
+    assert document["causes"][0]["evidence"][0]["where"] == "stdin:1"

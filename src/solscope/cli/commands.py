@@ -23,6 +23,8 @@ EXIT_BUG = 70
 EXIT_INTERRUPT = 130
 SHOW_PROGRESS_AFTER_S = 1.0
 
+_STDIN = "\0-"  # the argument parser takes a bare hyphen for an option without a name
+
 
 def call(arguments: list[str]) -> int:
     """Run a verb and return its exit code. Prints text to stdout, errors to stderr."""
@@ -101,7 +103,8 @@ def _run(verb: catalog.Verb, arguments: list[str]) -> Outcome | None:
     command = _command(request_type, lambda request: function(request, world()))
     app.default(command)
     try:
-        result = app(arguments, exit_on_error=False, print_error=False)
+        given = [_STDIN if argument == "-" else argument for argument in arguments]
+        result = app(given, exit_on_error=False, print_error=False)
     except cyclopts.CycloptsError as error:
         hint = f"see `solscope {verb.name} --help`"
         raise UsageError(_one_line(str(error)), hint=hint) from error
@@ -124,7 +127,8 @@ def _command(request_type: type, function: Callable[[Any], Outcome]) -> Callable
     def command(*args: Any, **kwargs: Any) -> Outcome:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return function(request_type(**bound.arguments))
+        values = {name: _as_given(value) for name, value in bound.arguments.items()}
+        return function(request_type(**values))
 
     parameters, annotations = _parameters(request_type)
     signature = inspect.Signature(parameters)
@@ -132,6 +136,12 @@ def _command(request_type: type, function: Callable[[Any], Outcome]) -> Callable
     command.__annotations__ = annotations
     command.__doc__ = None
     return command
+
+
+def _as_given(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple("-" if item == _STDIN else item for item in value)
+    return "-" if value == _STDIN else value
 
 
 def _parameters(request_type: Any) -> tuple[list[inspect.Parameter], dict[str, Any]]:

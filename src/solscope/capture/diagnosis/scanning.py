@@ -22,7 +22,10 @@ SMALL_FILE_BYTES = 1 << 18
 LONGEST_LINE_BYTES = 1 << 14
 KEPT_PER_CODE = 60
 KEPT_UNKNOWN = 20
-MOST_UNKNOWN = 1000  # further ones are counted only
+MOST_UNKNOWN = 1000
+"""Of a level. What comes after is told by its known templates only; unknown lines are no longer
+read, so that a log of nothing but complaints takes no longer than any other."""
+
 OFTEN_ENOUGH = 64
 MOST_SHAPES = 20_000
 
@@ -143,6 +146,7 @@ class Scanner:
                     else:
                         word = pattern.word.encode()
                         self._anchors_by_word.setdefault(word, set()).add(anchor)
+        self._inner_words = {anchor: _inner_words(anchor) for anchor in self._by_anchor}
         self._shapes: dict[bytes, _Shape] = {}
         self._beginnings = [
             (begin, e.template)
@@ -182,6 +186,8 @@ class Scanner:
         low = block.lower()
         present = self._anchors_in(low)
         markers = [m for m in _MARKERS if m in low]
+        enough = [m for m in markers if facts.counts.get(_unknown(m), 0) >= MOST_UNKNOWN]
+        markers = [m for m in markers if m not in enough]
         if not present and not markers:
             return
         entries = [e for a in present for e in self._by_anchor[a]]
@@ -198,7 +204,7 @@ class Scanner:
         likely = set(self._wordless)
         for word in words & self._anchors_by_word.keys():
             likely |= self._anchors_by_word[word]
-        return [a for a in likely if a in low]
+        return [a for a in likely if self._inner_words[a] <= words and a in low]
 
     def _scan_line(
         self, raw: bytes, entries: list[_Entry], name: str, number: int, facts: Facts
@@ -256,7 +262,6 @@ class Scanner:
             return
         level, text = hit.group(1).lower(), hit.group(2).strip()
         if facts.counts.get(f"unknown-{level}", 0) >= MOST_UNKNOWN:
-            facts.counts[f"unknown-{level}"] += 1
             return
         cut = self._cut_template(text)
         if cut is not None:
@@ -295,6 +300,17 @@ class Scanner:
             ratio = SequenceMatcher(None, text.lower()[:200], shape.lower()).ratio()
             best = max(best, (ratio, shape))
         return (best[1], round(best[0], 2)) if best[0] >= 0.4 else (None, None)
+
+
+def _inner_words(anchor: bytes) -> frozenset[bytes]:
+    """The words of an anchor that stand between others, so that they are whole in any line."""
+    words = anchor.translate(_TO_WORDS).split(b" ")
+    return frozenset(word for word in words[1:-1] if word)
+
+
+def _unknown(marker: bytes) -> str:
+    """The code of complaints with this prefix that no template knows."""
+    return f"unknown-{marker.strip(b'=').decode()}"
 
 
 def _is_named(name: str, globs: tuple[str, ...]) -> bool:
