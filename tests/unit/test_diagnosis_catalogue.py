@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ import pytest
 from tests import corpus
 
 from solscope.capture.diagnosis.knowledge import Knowledge, load, sample_of
+from solscope.capture.diagnosis.scanning import Facts, Scanner
+from solscope.capture.diagnosis.truncation import FEWEST_LETTERS
 
 MESSAGES = corpus.SHARED / "cases" / "ncu-messages.json"
 VALUES = {"%u": "7", "%i": "7", "%d": "7", "%s": "value"}
@@ -73,6 +76,44 @@ def test_every_template_recognises_its_own_samples_and_no_other_ones() -> None:
 def test_each_catalogued_message_has_exactly_one_template(number: int, text: str) -> None:
     found = recognised(load(), f"==ERROR== {text}")
     assert len(found) == 1, (number, text, found)
+
+
+# Messages that begin alike for longer than the part that is left; the nearest one is then shown.
+ALIKE = {
+    1: "ordinary and virtual devices",
+    15: "counters and clocks",
+    28: "the progress of a launch says that it was begun",
+    56: "what the connection failed to reach",
+    70: "where the option stood",
+    66: "which file failed to be created",
+    105: "by regex and by exact name",
+    106: "by regex and by exact name",
+    107: "which state is incorrect",
+    113: "which state is incorrect",
+}
+
+
+@pytest.mark.parametrize("share", [0.6, 0.7, 0.9])
+def test_a_message_that_is_cut_is_recognised_or_shown_as_the_nearest(share: float) -> None:
+    knowledge = load()
+    scanner = Scanner(knowledge)
+    by_text = {
+        text: name
+        for name, template in knowledge.templates.items()
+        for text in (*template.match, *template.begins)
+    }
+    lost = []
+    for number, text in EXAMPLES:
+        cut = text[: int(share * len(text))]
+        if len(cut) < FEWEST_LETTERS:
+            continue
+        facts = Facts()
+        scanner.scan(io.BytesIO(f"==ERROR== {cut}\n".encode()), "x", facts)
+        near = {by_text[u.nearest] for u in facts.unknown if u.nearest is not None}
+        found = {code for code in facts.counts if code in knowledge.templates} | near
+        if not found or not (found & recognised(knowledge, text) or number in ALIKE):
+            lost.append((number, cut, found))
+    assert lost == [], lost
 
 
 def test_each_status_name_alone_in_a_line_is_known() -> None:

@@ -143,6 +143,13 @@ def test_an_unknown_error_is_shown_with_the_nearest_template() -> None:
     assert line.likeness > 0.6
 
 
+def test_a_message_that_opens_like_a_known_one_and_goes_on_is_not_that_one() -> None:
+    found = of("==ERROR== Failed to profile anything for a reason that is new\n")
+    assert found.code == "unknown-error-line"
+    assert found.unknown[0].nearest is not None
+    assert found.unknown[0].nearest.startswith("Failed to profile")
+
+
 def test_unknown_lines_beside_a_known_cause_are_still_shown() -> None:
     found = of(f"{REFUSED}\n==ERROR== Something that nobody wrote before\n")
     assert found.code == "counter-permission"

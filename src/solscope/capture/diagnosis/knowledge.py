@@ -35,7 +35,8 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     ``unless`` are patterns that must not match the line; ``file`` restricts the file's name
     (globs), for contents that say nothing by themselves; ``from_source`` tells how the wording
-    is known; ``begins`` are the messages' first words, for lines that were cut;
+    is known; ``begins`` are the messages' first words (placeholders allowed) where no pattern
+    starts with them, for lines that were cut;
     ``is_consequence`` marks lines that only follow from a cause.
     """
 
@@ -103,7 +104,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cause: tuple[CauseRule, ...] = ()
 
 
-_PLACEHOLDER = re.compile(r"\{(\w*)(?::(\w+))?\}")
+PLACEHOLDER = re.compile(r"\{(\w*)(?::(\w+))?\}")
 _KINDS = {
     "int": r"\d(?:[\d.,'\u00a0\u202f]*\d)?",
     "word": r"[^\s,;\"'()]+",
@@ -139,14 +140,13 @@ class Pattern:
     stand alone.
     """
 
-    __slots__ = ("anchor", "head", "regex", "text", "word")
+    __slots__ = ("anchor", "regex", "text", "word")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.regex = re.compile(_expression(text), re.IGNORECASE)
         self.anchor = _anchor(text)
         self.word = _word(text)
-        self.head = _PLACEHOLDER.split(text.removeprefix("^"))[0].lower()
 
     def match(self, line: str) -> dict[str, str] | None:
         """The values of the placeholders, or ``None`` where the line does not match."""
@@ -160,7 +160,7 @@ def _expression(text: str) -> str:
     body = text.removeprefix("^").removesuffix("$")
     out: list[str] = [r"^\s*"] if text.startswith("^") else []
     position = 0
-    for hit in _PLACEHOLDER.finditer(body):
+    for hit in PLACEHOLDER.finditer(body):
         out.append(_literal(body[position : hit.start()]))
         position = hit.end()
         name, kind = hit.group(1), hit.group(2) or ""
@@ -185,7 +185,7 @@ def _anchor(text: str) -> str:
 
     Blanks inside it are single ones; a line with wider gaps is not found by it.
     """
-    pieces = _PLACEHOLDER.sub("\0", text.removeprefix("^").removesuffix("$"))
+    pieces = PLACEHOLDER.sub("\0", text.removeprefix("^").removesuffix("$"))
     parts = re.split(r"[\0\"'\u201c\u201d\u2018\u2019`]+", pieces.lower())
     return max((" ".join(part.split()) for part in parts), key=len)[:_LONGEST_ANCHOR]
 
@@ -196,7 +196,7 @@ def _word(text: str) -> str | None:
     Not one that touches a placeholder, and not the last one (a plural may follow it) unless the
     pattern is that one word.
     """
-    body = _PLACEHOLDER.sub("x\0x", text.removeprefix("^").removesuffix("$")).lower()
+    body = PLACEHOLDER.sub("x\0x", text.removeprefix("^").removesuffix("$")).lower()
     words = [hit for hit in re.finditer(r"[a-z0-9_\0]+", body) if "\0" not in hit.group()]
     sure = [w.group() for w in words if w.end() < len(body) or _IDENTIFIER.match(text)]
     sure = [w for w in sure if len(w) >= _SHORTEST_ANCHOR]
@@ -206,7 +206,7 @@ def _word(text: str) -> str | None:
 def sample_of(text: str) -> str:
     """A line that the pattern must recognise, its placeholders filled with sample values."""
     body = text.removeprefix("^").removesuffix("$")
-    return _PLACEHOLDER.sub(lambda hit: _SAMPLES[hit.group(2) or ""], body)
+    return PLACEHOLDER.sub(lambda hit: _SAMPLES[hit.group(2) or ""], body)
 
 
 _OPERATOR = re.compile(r"^\s*([\w-]+)(?:\.([\w-]+))?(?:\s*(!=|!~|<=|>=|=|~|<|>)\s*(.*?))?\s*$")

@@ -9,10 +9,11 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from solscope.capture.diagnosis import truncation
 from solscope.capture.diagnosis.knowledge import Knowledge, Pattern, Template
 from solscope.capture.diagnosis.redaction import quote
 from solscope.model.diagnosis import LogFact, UnknownLine
@@ -26,6 +27,7 @@ MOST_UNKNOWN = 1000
 """Of a level. What comes after is told by its known templates only; unknown lines are no longer
 read, so that a log of nothing but complaints takes no longer than any other."""
 
+NEAR_ENOUGH = 0.4
 OFTEN_ENOUGH = 64
 MOST_SHAPES = 20_000
 
@@ -149,9 +151,9 @@ class Scanner:
         self._inner_words = {anchor: _inner_words(anchor) for anchor in self._by_anchor}
         self._shapes: dict[bytes, _Shape] = {}
         self._beginnings = [
-            (begin, e.template)
+            truncation.beginning_of(e.template, text, is_part=text in e.template.begins)
             for e in self._messages()
-            for begin in (e.pattern.head, *map(str.lower, e.template.begins))
+            for text in (e.pattern.text, *e.template.begins)
         ]
 
     def scan(self, stream: Readable, name: str, facts: Facts) -> int:
@@ -263,43 +265,42 @@ class Scanner:
         level, text = hit.group(1).lower(), hit.group(2).strip()
         if facts.counts.get(f"unknown-{level}", 0) >= MOST_UNKNOWN:
             return
-        cut = self._cut_template(text)
-        if cut is not None:
-            facts.add(cut.id, where, f"{line} …", {}, is_timed=True)
+        cut = truncation.candidates(text, self._beginnings)
+        if len(cut) == 1 and cut[0].is_sure and cut[0].letters >= truncation.FEWEST_LETTERS:
+            facts.add(cut[0].beginning.template.id, where, f"{line} …", {}, is_timed=True)
             return
         facts.order += 1
         shown = quote(line)
         if len(facts.unknown) < KEPT_UNKNOWN and all(u.text != shown for u in facts.unknown):
-            nearest, likeness = self._nearest_to(text)
+            nearest, likeness = self._nearest_to(text, cut)
             facts.unknown.append(
                 UnknownLine(where=where, text=shown, nearest=nearest, likeness=likeness)
             )
         facts.add(f"unknown-{level}", where, line, {"text": quote(text)}, is_timed=True)
 
-    def _cut_template(self, text: str) -> Template | None:
-        """The only template whose message begins with this text, cut off by a broken line."""
-        low = text.lower()
-        if len(low) < 16:
-            return None
-        found = {t.id: t for begin, t in self._beginnings if begin.startswith(low)}
-        return next(iter(found.values())) if len(found) == 1 else None
-
     def _messages(self) -> Iterator[_Entry]:
         for group in self._by_anchor.values():
             yield from (e for e in group if e.template.level != "fact")
 
-    def _nearest_to(self, text: str) -> tuple[str | None, float | None]:
+    def _nearest_to(
+        self, text: str, cut: Sequence[truncation.Candidate]
+    ) -> tuple[str | None, float | None]:
+        """The message that the text begins like, else the one that is most alike."""
         from difflib import SequenceMatcher
 
-        words = set(re.findall(r"\w{4,}", text.lower()))
         best: tuple[float, str] = (0.0, "")
+        if cut:
+            best = (min(1.0, cut[0].letters / len(text)), cut[0].beginning.text)
+            if cut[0].letters >= truncation.FEWEST_LETTERS:
+                return best[1], round(best[0], 2)
+        words = set(re.findall(r"\w{4,}", text.lower()))
         for entry in self._messages():
             shape = entry.pattern.text
             if not words & set(re.findall(r"\w{4,}", shape.lower())):
                 continue
             ratio = SequenceMatcher(None, text.lower()[:200], shape.lower()).ratio()
             best = max(best, (ratio, shape))
-        return (best[1], round(best[0], 2)) if best[0] >= 0.4 else (None, None)
+        return (best[1], round(best[0], 2)) if best[0] >= NEAR_ENOUGH else (None, None)
 
 
 def _inner_words(anchor: bytes) -> frozenset[bytes]:
