@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pyarrow as pa
 import pytest
 
 from solscope.capture.diagnosis import Evidence, diagnose
 from solscope.capture.diagnosis.command import find, parse, real_target
 from solscope.model.diagnosis import Diagnosis, Outcome
+from solscope.model.finding import Absence
+from solscope.model.report import Provenance
+from solscope.model.trace import KernelTime, TimelineReport, empty, schemas
 
 
 def lint(text: str, version: str | None = None) -> Diagnosis:
@@ -67,6 +73,13 @@ def test_a_good_command_is_called_good() -> None:
         ("ncu --cache-control none --set full a.out", "cache-control-none-many-passes"),
         ("ncu --set full vllm serve m", "server-without-limit"),
         ("ncu -k 'regex:gemm a.out", "command-broken"),
+        ("ncu --range-filter yes:1 a.out", "range-option-in-kernel-replay"),
+        (
+            "ncu --replay-mode application --app-replay-mode relaxed -k 'regex:nccl|gemm' a.out",
+            "collective-in-relaxed-replay",
+        ),
+        ("ncu --mode attach --hostname node", "attach-needs-launch"),
+        ("ncu --mode launch python x.py", "launch-mode-suspends"),
     ],
 )
 def test_a_command_that_will_not_do_what_is_meant(command: str, code: str) -> None:
@@ -88,6 +101,100 @@ def test_a_command_that_will_not_do_what_is_meant(command: str, code: str) -> No
 def test_what_is_wrong_in_one_release_only(command: str, version: str, code: str) -> None:
     assert code in [cause.code for cause in lint(command, version).causes]
     assert code not in [cause.code for cause in lint(command).causes]
+
+
+API_TABLE = """ ** CUDA API Summary (cuda_api_sum):
+
+ Time (%)  Total Time (ns)  Num Calls  Name
+ 91.0  9,033  20  cudaLaunchKernel
+"""
+
+
+@pytest.mark.parametrize(
+    ("filters", "is_beyond"),
+    [("-c 21", True), ("-c 20", False), ("-s 15 -c 6", True), ("-s 15 -c 5", False), ("", False)],
+)
+def test_more_launches_than_the_window_has_are_asked_for(filters: str, is_beyond: bool) -> None:
+    """The API table of the window counts 20 launches."""
+    command = f"ncu {filters} --set roofline -o r.ncu-rep a.out"
+    found = diagnose(
+        [
+            Evidence(name="api.txt", text=API_TABLE),
+            Evidence(name="--command", text=command, is_command=True),
+        ]
+    )
+    told = [c for c in found.causes if c.code == "launch-count-beyond-window"]
+    assert bool(told) is is_beyond
+    assert all("more than the window launches (20)" in cause.title for cause in told)
+    assert all("By api.txt:4." in cause.why[0] for cause in told)
+
+
+@pytest.mark.parametrize(
+    ("filters", "codes"),
+    [
+        ("-k regex:gemm -c 3", ["command-fine", "timeline-fine"]),
+        ("-k regex:gemm -c 4", ["launch-count-beyond-window"]),
+        ("-k gemm -s 1 -c 3", ["launch-count-beyond-window"]),
+        ("-k regex:attention -c 4", ["filter-matches-nothing-in-window"]),
+        ("-c 5", ["command-fine", "timeline-fine"]),
+        ("-c 6", ["launch-count-beyond-window"]),
+    ],
+)
+def test_filters_and_counts_are_checked_against_a_timeline(filters: str, codes: list[str]) -> None:
+    """The window launches gemm three times and softmax twice."""
+    command = f"ncu {filters} --set roofline -o r.ncu-rep a.out"
+    found = diagnose(
+        [Evidence(name="--command", text=command, is_command=True)], timelines=[window()]
+    )
+    assert [c.code for c in found.causes] == codes
+
+
+def test_a_window_of_whole_graphs_counts_no_launches() -> None:
+    graphs = pa.table(
+        {f.name: pa.array([0], type=f.type) for f in schemas()["graphs"]},
+        schema=schemas()["graphs"],
+    )
+    found = diagnose(
+        [Evidence(name="--command", text=f"{FINE} -c 500", is_command=True)],
+        timelines=[window(graphs)],
+    )
+    assert "launch-count-beyond-window" not in [c.code for c in found.causes]
+
+
+def test_a_timeline_without_kernels_says_why() -> None:
+    bare = replace(
+        window(),
+        sums=(),
+        absences=(
+            Absence(field="kernels", reason="no kernel was recorded", remedy="--trace=cuda"),
+        ),
+    )
+    found = diagnose([], timelines=[bare])
+    assert found.code == "timeline-without-kernels"
+    assert found.causes[0].remedies == ("--trace=cuda",)
+
+
+def window(graphs: pa.Table | None = None) -> TimelineReport:
+    """A timeline: gemm three times, softmax twice."""
+    times = (("gemm", 3), ("softmax", 2))
+    return TimelineReport(
+        provenance=Provenance(
+            path="w.sqlite",
+            sha256="0" * 64,
+            size_bytes=1,
+            format="nsys-sqlite",
+            tool_name="nsys",
+            tool_version=None,
+        ),
+        kernels=empty("kernels"),
+        graphs=empty("graphs") if graphs is None else graphs,
+        copies=empty("copies"),
+        annotations=empty("annotations"),
+        sums=tuple(
+            KernelTime(name=name, name_full=f"void {name}<float>(float*)", launches=count)
+            for name, count in times
+        ),
+    )
 
 
 def test_what_the_default_clocks_do_is_said_before_a_run_and_not_after() -> None:

@@ -151,3 +151,10 @@ def test_absent_values_other_devices_and_missing_flop_counters_are_remarks_only(
         "several-devices",
         "roofline-not-collected",
     }
+
+
+@pytest.mark.parametrize(("option", "is_other"), [("0", False), ("1", True), ("0,1", False)])
+def test_results_of_another_rank_than_asked_for_are_told(option: str, is_other: bool) -> None:
+    made = report(launch(0))  # of device 0
+    found = codes(made, f"ncu --devices {option} -o r.ncu-rep a.out")
+    assert ("report-of-another-rank" in found) is is_other

@@ -17,9 +17,11 @@ from solscope.flows.world import Outcome, World
 from solscope.model.diagnosis import Outcome as Answer
 from solscope.model.report import Device, Report
 from solscope.model.roofline import Ceiling
+from solscope.model.trace import TimelineReport
 
 REPORT_MAGICS = (b"NVR\x00", b"\x28\xb5\x2f\xfd")
 LARGEST_TABLE_BYTES = 16 << 20
+SQLITE_MAGIC = b"SQLi"
 GZIP_MAGIC = b"\x1f\x8b"
 BUNDLE_TEXTS = (".cmd", ".stdout", ".stderr", ".log", ".txt", ".yaml", ".yml", ".json", ".jsonl")
 BUNDLE_LIMIT = 400
@@ -43,7 +45,11 @@ class DiagnoseRequest:
     )
     pod: tuple[str, ...] = option("A pod's manifest or live object (YAML or JSON).", default=())
     env: tuple[str, ...] = option("An environment: a file, or NAME=VALUE.", default=())
-    report: tuple[str, ...] = option("The report that the capture wrote.", default=())
+    report: tuple[str, ...] = option(
+        "The report that the capture wrote; or a timeline of the window (nsys SQLite, torch "
+        "trace), against which a command's filters and counts are checked.",
+        default=(),
+    )
     bundle: str | None = option("An evidence bundle: its logs and reports are read.", default=None)
     ncu: str | None = option("The release of ncu, such as 2025.3.1.", default=None)
     format: Literal["table", "json", "markdown"] = option("What to print.", default="table")
@@ -53,13 +59,19 @@ def run(request: DiagnoseRequest, world: World) -> Outcome:
     """The verb."""
     from solscope.render import diagnosis as page
 
-    evidence, reports = _gather(request, world)
-    if not evidence and not reports:
+    evidence, reports, timelines = _gather(request, world)
+    if not evidence and not reports and not timelines:
         raise UsageError(
             "nothing to diagnose", hint='solscope diagnose ncu.log, or --command "ncu …"'
         )
     try:
-        found = diagnosis.diagnose(evidence, reports=reports, version=request.ncu, peak_of=_peak_of)
+        found = diagnosis.diagnose(
+            evidence,
+            reports=reports,
+            timelines=timelines,
+            version=request.ncu,
+            peak_of=_peak_of,
+        )
     except OSError as error:
         raise UsageError(
             f"cannot be read: {error.strerror}", where=error.filename, hint="check the path"
@@ -73,14 +85,21 @@ def run(request: DiagnoseRequest, world: World) -> Outcome:
     return Outcome(value=found, text=text, exit_code=int(found.outcome is Answer.UNDECIDED))
 
 
-def _gather(request: DiagnoseRequest, world: World) -> tuple[list[Evidence], list[Report]]:
+def _gather(
+    request: DiagnoseRequest, world: World
+) -> tuple[list[Evidence], list[Report], list[TimelineReport]]:
     bundled = _bundled(request.bundle) if request.bundle else ()
     texts: list[str] = []
-    reports = [_report(path) for path in request.report]
+    given = [_report(path) for path in request.report]
+    reports = [report for report in given if isinstance(report, Report)]
+    timelines = [report for report in given if isinstance(report, TimelineReport)]
     for path in (*request.paths, *request.pod, *bundled):
         head = b"" if path == "-" else _head(path)
         if head.startswith(REPORT_MAGICS):
-            reports.append(_report(path))
+            reports += [r for r in [_report(path)] if isinstance(r, Report)]
+            continue
+        if head.startswith(SQLITE_MAGIC):
+            timelines += [r for r in [_report(path)] if isinstance(r, TimelineReport)]
             continue
         texts.append(path)
         reports += [] if path == "-" else _tables(path)
@@ -90,7 +109,7 @@ def _gather(request: DiagnoseRequest, world: World) -> tuple[list[Evidence], lis
     for number, text in enumerate(request.command, 1):
         name = "--command" if len(request.command) == 1 else f"--command {number}"
         evidence.append(Evidence(name=name, text=text, is_command=True))
-    return evidence, reports
+    return evidence, reports, timelines
 
 
 def _peak_of(gpu: str, what: str) -> Ceiling | None:
@@ -158,12 +177,14 @@ def _environment(value: str) -> Evidence:
     return _evidence(value)
 
 
-def _report(path: str) -> Report:
+def _report(path: str) -> Report | TimelineReport:
     from solscope.reports import formats
 
     found = formats.read(path)
-    if not isinstance(found, Report):
+    if not isinstance(found, Report | TimelineReport):
         raise UsageError(
-            "this is no report of ncu", where=path, hint="`solscope read` shows what it holds"
+            "this is no report of ncu and no timeline",
+            where=path,
+            hint="`solscope read` shows what it holds",
         )
     return found

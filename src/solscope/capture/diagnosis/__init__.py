@@ -17,6 +17,7 @@ from solscope.capture.diagnosis.redaction import redact
 from solscope.capture.diagnosis.scanning import Facts, Scanner
 from solscope.model.diagnosis import Cause, Diagnosis
 from solscope.model.report import Report
+from solscope.model.trace import TimelineReport
 
 __all__ = ["Evidence", "diagnose"]
 
@@ -28,11 +29,13 @@ def diagnose(
     version: str | None = None,
     knowledge: Knowledge | None = None,
     peak_of: figures.PeakOf | None = None,
+    timelines: Sequence[TimelineReport] = (),
 ) -> Diagnosis:
-    """Diagnose from texts and reports. ``version`` is ncu's release, where it is known;
-    ``peak_of`` gives the ceilings against which stated figures are held.
+    """Diagnose from texts and reports.
 
-    Raises :class:`OSError` where a file cannot be read.
+    ``version`` is ncu's release, where it is known; ``peak_of`` gives the ceilings against which
+    stated figures are held; ``timelines`` show what the window launches. Raises :class:`OSError`
+    where a file cannot be read.
     """
     knowledge = knowledge or load()
     taken = Intake(Scanner(knowledge))
@@ -45,8 +48,14 @@ def diagnose(
     wanted = next((v for c in commands if (v := c.value("kernel-name"))), None)
     for report in reports:
         reporting.state(report, wanted, facts)
+    for timeline in timelines:
+        reporting.state_window(timeline, wanted, facts)
     causes = _judge(Judge(knowledge), commands, facts, facts.value("ncu-version", "version"))
-    read = [e.name for e in evidence] + [r.provenance.path for r in reports]
+    read = [
+        *(item.name for item in evidence),
+        *(report.provenance.path for report in reports),
+        *(timeline.provenance.path for timeline in timelines),
+    ]
     return conclude(causes, facts, knowledge, [redact(name) for name in read])
 
 

@@ -49,6 +49,7 @@ def derive(facts: Facts) -> None:
         _window,
         _sessions,
         _missing_metrics,
+        _ranks,
     ):
         step(facts)
 
@@ -287,11 +288,38 @@ def _sessions(facts: Facts) -> None:
 
 
 def _window(facts: Facts) -> None:
-    """A launch count (with the skip) beyond the launches that an API table counts."""
-    asked, seen = facts.first("opt-launch-count"), facts.first("api-launches")
+    """A launch count (with the skip) beyond the launches of a timeline or an API table."""
+    asked = facts.first("opt-launch-count")
+    seen = facts.first("window-launches") or facts.first("api-launches")
     if asked is None or seen is None or not asked.fields["value"].isdigit():
         return
     skip = facts.value("opt-launch-skip", "value") or "0"
     total = int(re.sub(r"\D", "", seen.fields["count"]))
     if skip.isdigit() and int(asked.fields["value"]) + int(skip) > total:
-        _add(facts, "launch-count-beyond", asked, asked=asked.fields["value"], seen=str(total))
+        _add(
+            facts,
+            "launch-count-beyond",
+            asked,
+            asked=asked.fields["value"],
+            skip=skip,
+            seen=str(total),
+            where=seen.where,
+        )
+
+
+def _ranks(facts: Facts) -> None:
+    """Results of another device than the command names."""
+    asked = facts.first("opt-devices")
+    found = facts.first("report-ordinals")
+    if asked is None or found is None:
+        return
+    wanted = set(re.findall(r"\d+", asked.fields["value"]))
+    seen = set(found.fields["ordinals"].split(", "))
+    if wanted and not wanted & seen:
+        _add(
+            facts,
+            "report-other-device",
+            found,
+            wanted=", ".join(sorted(wanted)),
+            found=found.fields["ordinals"],
+        )

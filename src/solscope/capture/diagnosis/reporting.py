@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from solscope.capture.diagnosis.scanning import Facts
 from solscope.model.report import KernelLaunch, Report, WorkloadKind
+from solscope.model.trace import TimelineReport
 
 # A clock under this share of the device's maximum was held down (base clocks are 55 to 80%).
 HELD_DOWN = 0.8
@@ -51,6 +52,9 @@ def state(report: Report, wanted: str | None, facts: Facts) -> None:
     _state_metrics(launches, facts, path)
     _state_names(launches, wanted, facts, path)
     devices = {launch.device.ordinal for launch in launches} - {None}
+    if devices:
+        shown = ", ".join(sorted(map(str, devices)))
+        say("report-ordinals", f"results of device {shown}", path=path, ordinals=shown)
     if len(devices) > 1:
         say(
             "report-devices",
@@ -141,19 +145,51 @@ def _state_metrics(launches: list[KernelLaunch], facts: Facts, path: str) -> Non
 
 
 def _state_names(launches: list[KernelLaunch], wanted: str | None, facts: Facts, path: str) -> None:
-    if not wanted:
+    selects = _filter(wanted)
+    if selects is None:
         return
     names = sorted({launch.name for launch in launches})
-    try:
-        regex = re.compile(wanted[6:]) if wanted.startswith("regex:") else None
-    except re.error:
-        return
-    if any(
-        (regex.search(launch.name_full) or regex.search(launch.name))
-        if regex
-        else wanted in (launch.name, launch.name_full, launch.mangled)
-        for launch in launches
-    ):
+    if any(selects(launch.name, launch.name_full, launch.mangled) for launch in launches):
         return
     found = ", ".join(names[:5])
-    facts.add("report-other-kernels", path, found, {"wanted": wanted, "found": found})
+    facts.add("report-other-kernels", path, found, {"wanted": str(wanted), "found": found})
+
+
+def _filter(wanted: str | None) -> Callable[..., bool] | None:
+    """Whether one of a kernel's names passes a ``--kernel-name``; ``None`` without a usable one."""
+    if not wanted:
+        return None
+    if not wanted.startswith("regex:"):
+        return lambda *names: wanted in names
+    try:
+        regex = re.compile(wanted[6:])
+    except re.error:
+        return None
+    return lambda *names: any(name and regex.search(name) for name in names)
+
+
+def state_window(timeline: TimelineReport, wanted: str | None, facts: Facts) -> None:
+    """Add how many launches a timeline of the window holds that pass the filter.
+
+    Nothing is counted where graphs were recorded as a whole: their kernels are not in the file.
+    """
+    path = timeline.provenance.path.rsplit("/", 1)[-1]
+    times = timeline.kernel_times()
+    if not times:
+        missing = [a for a in timeline.absences if a.field == "kernels"]
+        reason = missing[0].reason if missing else "it holds no kernels"
+        remedy = missing[0].remedy if missing else None
+        fields = {"path": path, "why": reason, "remedy": remedy or "capture again"}
+        facts.add("timeline-without-kernels", path, reason, fields)
+        return
+    if timeline.graphs.num_rows or any(time.launches is None for time in times):
+        return
+    selects = _filter(wanted)
+    chosen = [t for t in times if selects is None or selects(t.name, t.name_full)]
+    count = sum(time.launches or 0 for time in chosen)
+    what = "launches" if selects is None else f"launches that `{wanted}` selects"
+    facts.add("window-launches", path, f"{count} {what}", {"count": str(count), "what": what})
+    if not chosen:
+        longest = sorted(times, key=lambda time: -(time.total_ns or 0.0))
+        found = ", ".join(dict.fromkeys(time.name for time in longest[:5]))
+        facts.add("window-without-match", path, found, {"wanted": str(wanted), "found": found})

@@ -68,7 +68,10 @@ _OWN: dict[str, set[str]] = {
     "table-columns": {"names"},
     "metric-not-in-table": {"names"},
     "clock-controls-differ": {"values"},
-    "launch-count-beyond": {"asked", "seen"},
+    "launch-count-beyond": {"asked", "skip", "seen", "where"},
+    "window-launches": {"count", "what"},
+    "timeline-without-kernels": {"path", "why", "remedy"},
+    "window-without-match": {"wanted", "found"},
     "report-cut": {"path"},
     "report-only-ranges": {"path", "kind"},
     "report-one-launch-each": {"kernel", "configurations"},
@@ -78,6 +81,8 @@ _OWN: dict[str, set[str]] = {
     "report-no-flop-counters": {"path"},
     "report-other-kernels": {"wanted", "found"},
     "report-devices": {"path", "devices"},
+    "report-ordinals": {"path", "ordinals"},
+    "report-other-device": {"wanted", "found"},
     "report-well": {"path", "count"},
 }
 
