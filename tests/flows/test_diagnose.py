@@ -114,6 +114,13 @@ def test_a_manifest_is_read_in_yaml_and_in_json() -> None:
         assert "no-gpu" not in text
 
 
+def test_a_manifest_without_a_fault_sends_to_preflight() -> None:
+    Path("pod.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n")
+    outcome = run(DiagnoseRequest(pod=("pod.yaml",)), World())
+    assert outcome.exit_code == 1
+    assert "solscope preflight" in outcome.text
+
+
 def test_a_bundle_is_searched_for_logs_and_commands() -> None:
     folder = Path("bundle/commands")
     folder.mkdir(parents=True)

@@ -62,18 +62,21 @@ def satisfying(condition: Condition) -> str:
 
 
 def stated(conditions: Iterator[str]) -> Facts:
-    """A fact for each condition, its fields filled, the conditions of one code on one fact."""
-    values: dict[str, dict[str, str]] = {}
+    """Facts that satisfy the conditions; those on one field of a code stand on facts of their
+    own."""
+    chosen: list[tuple[str, dict[str, str]]] = []
     for text in conditions:
         condition = LOADED.condition(text)
-        names = values.setdefault(
-            condition.code, {name: f"some-{name}" for name in fields_of(condition.code)}
-        )
-        if condition.field:
-            names[condition.field] = satisfying(condition)
+        wanted = {condition.field: satisfying(condition)} if condition.field else {}
+        free = [f for code, f in chosen if code == condition.code and not wanted.keys() & f.keys()]
+        if free:
+            free[0].update(wanted)
+        else:
+            chosen.append((condition.code, dict(wanted)))
     facts = Facts()
-    for code, fields in values.items():
-        facts.add(code, "ncu.log:1", "a line", fields, is_timed=True)
+    for number, (code, fields) in enumerate(chosen, 1):
+        filled = {name: fields.get(name, f"some-{name}") for name in fields_of(code)}
+        facts.add(code, f"ncu.log:{number}", f"line {number}", filled, is_timed=True)
     return facts
 
 

@@ -184,6 +184,14 @@ def _answer(
         return (Outcome.WELL, "ok", well[0].title, ())
     if harmless:
         return (Outcome.WELL, "ok", "No fault found: only lines that are harmless", ())
+    is_log = any(fact.is_timed for kept in facts.by_code.values() for fact in kept)
+    if "manifest" in facts.counts and not is_log:
+        return (
+            Outcome.UNDECIDED,
+            "manifest-shows-no-fault",
+            "Undecided: the manifest shows no obstacle, and nothing that ran was given",
+            (_PREFLIGHT_CHECK,),
+        )
     if facts.counts:
         return (
             Outcome.UNDECIDED,
@@ -214,6 +222,10 @@ _EMPTY_CHECKS = (
         do='give the command too: `solscope diagnose LOG --command "ncu …"`',
         decides="whether filters or the choice of processes exclude every launch",
     ),
+)
+_PREFLIGHT_CHECK = Check(
+    do="`solscope preflight` on the manifest or the live workload",
+    decides="whether, and how, the workload can be profiled: node, driver and rights included",
 )
 _OTHER_INPUT_CHECK = Check(
     do="diagnose the profiler's own output: `ncu … --log-file ncu.log`, then "

@@ -75,6 +75,9 @@ def pods(document: Any) -> Iterator[dict[str, Any]]:
 def state(documents: list[Any], name: str, facts: Facts) -> None:
     """Add the facts of pod specs that need more than one field to be seen."""
     for document in documents:
+        if isinstance(document, dict) and {"apiVersion", "kind"} <= document.keys():
+            kind = str(document["kind"])
+            facts.add("manifest", name, f"kind: {kind}", {"kind": kind})
         for spec in pods(document):
             for container in [*spec["containers"], *(spec.get("ephemeralContainers") or [])]:
                 if isinstance(container, dict):

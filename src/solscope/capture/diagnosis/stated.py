@@ -48,6 +48,7 @@ _OWN: dict[str, set[str]] = {
     "fewer-ranks": {"capture", "production"},
     "option-typo": {"given", "nearest"},
     "set-without-roofline": {"name"},
+    "manifest": {"kind"},
     "no-gpu-requested": {"container"},
     "no-writable-tmp": {"container"},
     "debug-container-without-ptrace": {"name"},
