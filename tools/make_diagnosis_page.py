@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from solscope.capture.diagnosis.knowledge import CauseRule, Clause, Knowledge, load
+from solscope.capture.diagnosis.stated import MEANINGS
 
 ROLES = {
     "cause": "a cause",
@@ -54,7 +55,12 @@ def _lines(knowledge: Knowledge) -> Iterator[str]:
     yield '"No kernels were profiled" is in no list below: it follows from a cause and is none.'
     order = list(TITLES)
     told = [topic for topic in knowledge.topics if topic.cause]
-    for topic in sorted(told, key=lambda t: order.index(t.topic)):
+    told.sort(key=lambda topic: order.index(topic.topic))
+    yield ""
+    for topic in told:
+        title = TITLES[topic.topic]
+        yield f"- [{title}](#{_anchor(title)}): {len(topic.cause)} answers. {topic.about}"
+    for topic in told:
         yield ""
         yield f"## {TITLES[topic.topic]}"
         yield ""
@@ -77,6 +83,11 @@ def _lines(knowledge: Knowledge) -> Iterator[str]:
         "`none`), why, remedies, checks, sources. Both are validated when they are loaded; "
         "`knowledge.py` describes the small language. Then `make docs`."
     )
+
+
+def _anchor(title: str) -> str:
+    """The anchor that Markdown readers give to a heading."""
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
 def _cause(cause: CauseRule, knowledge: Knowledge) -> Iterator[str]:
@@ -133,7 +144,7 @@ def _condition(text: str, knowledge: Knowledge) -> str:
         return f"{template.means}{where}"
     if code.startswith("opt-"):
         return f"the option `--{code[4:]}`{where}"
-    return f"{code.replace('-', ' ')}{where}"
+    return f"{MEANINGS.get(code, code.replace('-', ' '))}{where}"
 
 
 def _filled(text: str) -> str:

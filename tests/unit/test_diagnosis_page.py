@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools import make_diagnosis_page, make_docs
 
 from solscope.capture.diagnosis.knowledge import load
+from solscope.capture.diagnosis.stated import MEANINGS, STATED
 
 
 def test_the_page_is_current_and_names_every_cause() -> None:
@@ -12,3 +13,7 @@ def test_the_page_is_current_and_names_every_cause() -> None:
     assert text == make_diagnosis_page.current(), "run make docs"
     for code in load().causes:
         assert f"`{code}`" in text
+
+
+def test_meanings_are_given_for_facts_that_exist() -> None:
+    assert set(MEANINGS) <= set(STATED)

@@ -33,8 +33,9 @@ class DiagnoseRequest:
 
     Give whatever there is: the log of ncu, nsys, the server, kubectl; files of facts
     (/proc/driver/nvidia/params, /proc/PID/status, nvidia-smi output, an environment, a process
-    tree); a pod's manifest; the command; the report. Quoted lines are redacted. Exit code 0:
-    a cause was found, or all is well; 1: undecided, with the check that decides.
+    tree); a benchmark's figures (JSON or CSV), held against the peak of their GPU; a pod's
+    manifest; the command; the report. Quoted lines are redacted. Exit code 0: a cause was found,
+    or all is well; 1: undecided, with the check that decides.
     """
 
     paths: tuple[str, ...] = option(
