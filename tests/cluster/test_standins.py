@@ -193,3 +193,61 @@ def test_a_program_launched_to_be_attached_starts_with_the_attaching(
         assert tool.stdout is not None
         assert "==PROF== Profiling" in tool.stdout.read()
     assert (tmp_path / "a.ncu-rep").exists()
+
+
+def test_launches_in_a_range_are_told_from_those_outside(
+    start: Callable[..., Running], tmp_path: Path
+) -> None:
+    def profiled(*options: str) -> int:
+        command = [*NCU, "-k", "regex:rms_norm", "-o", str(tmp_path / "n"), "-f", *options]
+        engine = start(command, STANDIN_NVTX="decode")
+        engine.ready()
+        engine.ask("/v1/completions", {"prompt": "a", "max_tokens": 4})
+        time.sleep(0.3)
+        return engine.end().count("100% - 8 passes")
+
+    assert profiled() == 4
+    assert profiled("--nvtx", "--nvtx-include", "decode/") == 3
+    assert profiled("--nvtx", "--nvtx-include", "decode") == 0  # no push/pop range without a slash
+    assert profiled("--nvtx-include", "decode/") == 4  # and no filter at all without --nvtx
+
+
+def test_each_kernel_is_counted_for_itself_where_asked(
+    start: Callable[..., Running], tmp_path: Path
+) -> None:
+    options = ("-c", "2", "--filter-mode", "per-launch-config", "-o", str(tmp_path / "n"))
+    engine = start([*NCU, *options])
+    engine.ready()
+    engine.ask("/v1/completions", {"prompt": "a", "max_tokens": 4})
+    time.sleep(0.3)
+    assert engine.end().count("100% - 8 passes") == 2 * 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [("", "100% - 8 passes"), ("permission", "ERR_NVGPUCTRPERM"), ("hang", "100% - 8 passes")],
+)
+def test_a_control_probe_tells_only_whether_counters_can_be_read(fault: str, said: str) -> None:
+    program = "kernel = 'solscope_probe'"
+    command = [*NCU, "--metrics", "a", "-c", "1", "python3", "-c", program]
+    env = {**os.environ, "STANDIN_NCU_FAIL": fault}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert said in done.stdout
+
+
+def test_sglang_s_window_opens_for_the_cuda_profiler_only(tmp_path: Path) -> None:
+    link = tmp_path / "sglang"
+    link.symlink_to(STANDIN / "engine.py")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, str(link), "serve", "--port", str(port)]
+    engine = Running(command, port, tmp_path / "log", STANDIN_WINDOW=str(tmp_path))
+    try:
+        engine.ready()
+        for body, opened in (({}, False), ({"activities": ["CUDA_PROFILER"]}, True)):
+            assert engine.ask("/start_profile", body)[0] == 200
+            assert (tmp_path / "open").exists() is opened
+            engine.ask("/stop_profile", {})
+    finally:
+        engine.end()

@@ -32,7 +32,8 @@ class PullError(Exception):
 class Images:
     """Makes the trees on first use. What an image holds is decided by words in its name.
 
-    ``missing``: the pull fails. ``vllm``, ``engine``: the stand-in engine is ``vllm``.
+    ``missing``: the pull fails. ``vllm``, ``engine``, ``sglang``, ``tensorrt``: the stand-in engine
+    is ``vllm``, ``sglang`` and ``trtllm-serve``.
     ``ncu``, ``nsight``: the stand-in profiler lies where NVIDIA's package puts it. ``no-tar``:
     without ``tar``. Anything else: the bare host.
     """
@@ -67,12 +68,17 @@ class Images:
 
     @staticmethod
     def _is(kind: str, name: str) -> bool:
-        words = {"engine": ("vllm", "engine"), "ncu": ("ncu", "nsight"), "no-tar": ("no-tar",)}
+        words = {
+            "engine": ("vllm", "engine", "sglang", "tensorrt"),
+            "ncu": ("ncu", "nsight"),
+            "no-tar": ("no-tar",),
+        }
         return any(word in name for word in words[kind])
 
     def _fill(self, tree: Path, kinds: list[str]) -> None:
         if "engine" in kinds:
-            self._program(tree / "usr/local/bin/vllm", STANDIN / "engine.py")
+            for name in ("vllm", "sglang", "trtllm-serve"):
+                self._program(tree / "usr/local/bin" / name, STANDIN / "engine.py")
         if "ncu" in kinds:
             self._program(tree / NCU_FOLDER / "ncu", STANDIN / "ncu.py")
         if "no-tar" in kinds:

@@ -3,12 +3,15 @@
 Runs inside containers of the test cluster; standard library only. What it answers follows facts
 recorded from vLLM 0.32: HTTP starts only after loading; ``/start_profile`` and
 ``/stop_profile`` are 404 unless a profiler was configured; children carry their titles as
-their whole command line.
+their whole command line. Called ``sglang`` or ``trtllm-serve`` it has the profiler routes of
+those: SGLang's are always there, and open a window only where asked for CUDA_PROFILER (the
+default is torch's profiler); TensorRT-LLM has none.
 
 Environment (all optional): STANDIN_LOAD_S seconds of loading, STANDIN_CRASH_AFTER_S,
-STANDIN_TOKEN_S seconds a token, STANDIN_KERNELS comma-separated kernel names. A profiler
+STANDIN_TOKEN_S seconds a token, STANDIN_KERNELS comma-separated kernel names, STANDIN_NVTX the
+NVTX range around all but a request's first token, STANDIN_SAYS a line for the log. A profiler
 sets STANDIN_WINDOW: a folder where ``open`` lies while a profiling window is open, and where
-``launches`` gets a line for each kernel launch in it.
+``launches`` gets a line for each kernel launch in it: NVTX range, tab, name.
 """
 
 from __future__ import annotations
@@ -36,9 +39,11 @@ class Engine:
 
     def __init__(self, argv: list[str]) -> None:
         self.arguments = argv
+        self.flavour = os.path.basename(sys.argv[0])
         self.model = next((a for a in argv if not a.startswith("-")), "stand-in")
         self.served = self._value("--served-model-name") or self.model
-        self.port = int(self._value("--port") or 8000)
+        default = 30000 if self.flavour == "sglang" else 8000
+        self.port = int(self._value("--port") or default)
         self.host = self._value("--host") or "127.0.0.1"
         self.key = self._value("--api-key") or os.environ.get("VLLM_API_KEY")
         self.window = os.environ.get("STANDIN_WINDOW", "")
@@ -58,6 +63,8 @@ class Engine:
     @property
     def profiler(self) -> str | None:
         """The configured profiler: ``cuda``, ``torch`` or none."""
+        if self.flavour == "sglang":
+            return "cuda"
         for part in self.arguments:
             if part.startswith("--profiler-config.profiler="):
                 return part.split("=", 1)[1]
@@ -117,8 +124,9 @@ class Engine:
         if self.profiler == "cuda" and not is_open:
             return
         with self.lock, open(os.path.join(self.window, "launches"), "a") as log:
-            for _ in range(tokens):
-                log.writelines(name + "\n" for name in self.kernels)
+            for token in range(tokens):
+                around = os.environ.get("STANDIN_NVTX", "") if token else ""
+                log.writelines(f"{around}\t{name}\n" for name in self.kernels)
 
     def set_window(self, *, is_open: bool) -> None:
         """What cudaProfilerStart and cudaProfilerStop do."""
@@ -178,10 +186,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.command == "POST" and path in ("/v1/completions", "/v1/chat/completions"):
             self._send(200, engine.complete(json.loads(raw or b"{}")))
         elif self.command == "POST" and path in ("/start_profile", "/stop_profile"):
-            if engine.profiler is None:
+            if engine.profiler is None or engine.flavour == "trtllm-serve":
                 self._send(404, {"detail": "Not Found"})
             else:
-                engine.set_window(is_open=path == "/start_profile")
+                opens = path == "/start_profile"
+                if engine.flavour == "sglang" and opens:
+                    wanted = json.loads(raw or b"{}").get("activities") or ["CPU", "GPU"]
+                    opens = "CUDA_PROFILER" in wanted
+                engine.set_window(is_open=opens)
                 self._send(200, "")
         else:
             self._send(404, {"detail": "Not Found"})
@@ -203,6 +215,8 @@ def main() -> int:
     engine = Engine(argv[1:] if argv[:1] == ["serve"] else argv)
     print(f"INFO vLLM API server version {VERSION}", flush=True)
     print(f"INFO non-default args: {engine.arguments}", flush=True)
+    if os.environ.get("STANDIN_SAYS"):
+        print(os.environ["STANDIN_SAYS"], flush=True)
     if os.environ.get("VLLM_PORT", "").startswith("tcp://"):
         # A Service called vllm injects this; the real server refuses to start, too.
         print(f"ValueError: VLLM_PORT '{os.environ['VLLM_PORT']}' appears to be a URI", flush=True)
