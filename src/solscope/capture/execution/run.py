@@ -8,10 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from solscope.capture.execution import cleanup, collect, pods, production, scripts, workload
+from solscope.capture.execution import (
+    attaching,
+    cleanup,
+    collect,
+    pods,
+    production,
+    scripts,
+    workload,
+)
 from solscope.capture.execution.journal import Facts, Journal
 from solscope.capture.execution.server import SIDECAR, Sister, wait_ready
-from solscope.capture.execution.window import ATTACH_LOG, Capture
+from solscope.capture.execution.window import Capture
 from solscope.cluster.port import Cluster, Conflict, NotFound
 from solscope.errors import CaptureError, ClusterError, SolscopeError
 from solscope.model import sister as sisters
@@ -21,6 +29,8 @@ from solscope.model.plan import CapturePlan, Strategy
 
 WATCH_EVERY_S = 10.0
 LOG_FILE, ATTACH_LOG_FILE = "logs/server.log", "logs/ncu-attach.log"
+PROBE_LOG_FILE = "logs/control-probe.log"
+LAST_WORDS_S = 10.0
 RUN_ANNOTATION = "solscope/run"
 _RIGHTS = (
     ("create", "jobs.batch"),
@@ -45,6 +55,7 @@ class Run:
     say: Callable[[str], None]
     _watched_at: float = field(default=0.0)
     _is_foreign: bool = field(default=False)
+    _sister: Sister | None = field(default=None)
 
     # -- the way up ----------------------------------------------------------------------------
 
@@ -67,7 +78,7 @@ class Run:
         step("ready", self._ask("GET", self.settings.health), self._ready)
         step("warm-up", self._ask("POST", "/v1/completions"), self._warm_up)
         window = self._window()
-        step("control-probe", self._exec(None, self.ncu, "..."), lambda: window.probe(self.ncu))
+        step("control-probe", self._exec(None, self.ncu, "..."), self._probe)
         step("open-window", self._ask("POST", "/start_profile"), window.open)
         step(
             "profile",
@@ -139,29 +150,14 @@ class Run:
         return {"pod": pod["metadata"]["name"], "uid": pod["metadata"].get("uid"), "node": node}
 
     def _attach(self) -> Facts:
-        """Start the second ncu in the sidecar, detached; the server stands still until then."""
-        sister = self._reached()
-        command = self.sister.attach_command
-        if self.plan.strategy is Strategy.PRELOAD:
-            self._believe_endpoint(sister)
-        script = f'mkdir -p {scripts.NOTES}; nohup "$@" >{ATTACH_LOG} 2>&1 </dev/null & echo $!'
-        done = sister.exec(("sh", "-c", script, "sh", *command), container=SIDECAR)
-        if done.exit_code != 0:
-            raise CaptureError(f"the second ncu did not start: {done.stderr.strip()[-300:]}")
-        return {"pid": done.stdout.decode("utf-8", "replace").strip()}
-
-    def _believe_endpoint(self, sister: Sister) -> None:
-        """Raise CaptureError unless something listens where the second ncu would connect."""
-        words = list(self.plan.arguments)
-        port = words[words.index("--port") + 1] if "--port" in words else "49152"
-        program = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])), 5)"
-        done = sister.exec(("python3", "-c", program, port), container=SIDECAR)
-        if done.exit_code != 0:
-            raise CaptureError(
-                f"nothing listens on 127.0.0.1:{port} of the sister",
-                where=f"pod/{sister.pod}",
-                hint="preload is unverified: plan with --strategy launch",
-            )
+        """Bring the second ncu to the server, which stands still until then."""
+        second = attaching.Attaching(
+            sister=self._reached(),
+            plan=self.plan,
+            command=self.sister.attach_command,
+            tick=self._tick,
+        )
+        return second.attach(self.settings.limits.ready_s)
 
     def _ready(self) -> Facts:
         seconds = wait_ready(self._reached(), self.settings.limits.ready_s, self._tick)
@@ -175,6 +171,10 @@ class Run:
             "requests": sum(batch.requests for batch in rounds),
             "failed": sum(batch.failed for batch in rounds),
         }
+
+    def _probe(self) -> Facts:
+        keep = self.journal.bundle.write
+        return self._window().probe(self.ncu, lambda said: keep(PROBE_LOG_FILE, said))
 
     def _finish(self) -> Facts:
         answer = self._window().finish(self.settings.limits.finish_s)
@@ -202,6 +202,12 @@ class Run:
 
     # -- the way down --------------------------------------------------------------------------
 
+    def hear_out(self) -> None:
+        """Where the window had been opened and ncu has not ended: let it say why."""
+        if self.journal.has("open-window") and not self.journal.has("finish"):
+            with contextlib.suppress(SolscopeError):
+                self._window().hear_out(min(LAST_WORDS_S, self.settings.limits.finish_s))
+
     def save_logs(self) -> None:
         """Keep what the server and ncu said, as far as it can still be had."""
         if not self.journal.has("start"):
@@ -223,6 +229,10 @@ class Run:
                 text = pods.log(self.cluster, self.settings.namespace, name, entry["name"])
                 if text:
                     self.journal.bundle.write(f"logs/{entry['name']}.log", text)
+            # A server that ended before it was seen to run has said why.
+            text = pods.log(self.cluster, self.settings.namespace, name, self.settings.container)
+            if text:
+                self.journal.bundle.write(LOG_FILE, text)
 
     @property
     def owns_objects(self) -> bool:
@@ -257,13 +267,19 @@ class Run:
     # -- what the steps share ------------------------------------------------------------------
 
     def _reached(self) -> Sister:
-        return Sister(cluster=self.cluster, settings=self.settings, pod=self._pod_name())
+        """The sister's pod; the same one as long as it is, for what was read of its log."""
+        name = self._pod_name()
+        if self._sister is None or self._sister.pod != name:
+            self._sister = Sister(cluster=self.cluster, settings=self.settings, pod=name)
+        return self._sister
 
     def _pod_name(self) -> str:
         return str(self.journal.answers["start"]["pod"])
 
     def _window(self) -> Capture:
-        return Capture(sister=self._reached(), plan=self.plan, tick=self._tick)
+        return Capture(
+            sister=self._reached(), plan=self.plan, tick=self._tick, engine=self.sister.engine
+        )
 
     def _tick(self, text: str) -> None:
         """Say how far it is, and now and then look whether production suffers."""

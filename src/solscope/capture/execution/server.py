@@ -6,10 +6,11 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from solscope.capture.execution import pods, scripts
+from solscope.capture.execution.container_log import ContainerLog
 from solscope.cluster.port import Cluster, ExecResult, Unreachable
 from solscope.errors import CaptureError
 from solscope.model.capture import CaptureSettings
@@ -30,13 +31,22 @@ class Answer:
     body: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Sister:
     """The sister as a run reaches it: cluster, settings, the name of its pod."""
 
     cluster: Cluster
     settings: CaptureSettings
     pod: str
+    _output: ContainerLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._output = ContainerLog(
+            cluster=self.cluster,
+            namespace=self.settings.namespace,
+            pod=self.pod,
+            container=self.settings.container,
+        )
 
     @property
     def base(self) -> str:
@@ -65,9 +75,14 @@ class Sister:
             )
         return done
 
-    def ask(self, method: str, path: str, *, limit_s: float = _ASK_LIMIT_S) -> Answer:
-        """One request to the server. Raises CaptureError where there is no Python to ask with."""
-        command = ("python3", "-c", scripts.ASK, method, self.base + path, f"{limit_s:g}")
+    def ask(
+        self, method: str, path: str, *, body: str = "", limit_s: float = _ASK_LIMIT_S
+    ) -> Answer:
+        """One request to the server, ``body`` as JSON.
+
+        Raises CaptureError where there is no Python to ask with.
+        """
+        command = ("python3", "-c", scripts.ASK, method, self.base + path, f"{limit_s:g}", body)
         done = self.exec(command, timeout_s=limit_s + 20)
         if done.failed_to_start or done.exit_code == 127:
             raise CaptureError(
@@ -82,8 +97,8 @@ class Sister:
         return Answer(status=told.get("status"), body=str(told.get("body") or ""))
 
     def log(self) -> str:
-        """The log of the server's container, ncu's lines among it."""
-        return pods.log(self.cluster, self.settings.namespace, self.pod, self.settings.container)
+        """The log of the server's container, ncu's lines among it. Raises ClusterError."""
+        return self._output.text()
 
     def must_run(self) -> None:
         """Raise CaptureError where the pod or the server's container has ended."""

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from solscope.capture.execution import pods, profiler_log, scripts, workload
+from solscope.capture.execution import attaching, pods, profiler_log, scripts, workload
 from solscope.capture.execution.profiler_log import ProfilerLog
-from solscope.capture.execution.server import SIDECAR, Sister
+from solscope.capture.execution.server import Sister
 from solscope.cluster.port import Unreachable
 from solscope.errors import CaptureError, ClusterError
 from solscope.model.plan import CapturePlan, Strategy, Window
 
 POLL_S = 0.5
-ATTACH_LOG = f"{scripts.NOTES}/attach.log"
 _STOP_LIMIT_S = 300.0
+# vLLM's profiler is chosen when it starts. SGLang's is by each request, torch's by default, and
+# that one takes the counters away from ncu.
+_OPENING = {"sglang": json.dumps({"activities": ["CUDA_PROFILER"]})}
 _DENIED = ("ERR_NVGPUCTRPERM", "driver resource was unavailable")
 
 
@@ -27,6 +31,7 @@ class Capture:
     sister: Sister
     plan: CapturePlan
     tick: Callable[[str], None]
+    engine: str | None = None
 
     @property
     def has_endpoint(self) -> bool:
@@ -37,8 +42,7 @@ class Capture:
         """The log of whichever ncu builds the report."""
         if self.plan.strategy not in (Strategy.ATTACH, Strategy.PRELOAD):
             return self.sister.log()
-        done = self.sister.exec(("cat", ATTACH_LOG), container=SIDECAR)
-        return done.stdout.decode("utf-8", "replace")
+        return attaching.log_text(self.sister)
 
     def log(self) -> ProfilerLog:
         """What ncu has said so far."""
@@ -46,11 +50,11 @@ class Capture:
 
     # -- the control probe ---------------------------------------------------------------------
 
-    def probe(self, ncu: str) -> Mapping[str, Any]:
+    def probe(self, ncu: str, keep: Callable[[str], None]) -> Mapping[str, Any]:
         """Profile one empty kernel with one metric: are counters readable?
 
-        Raises CaptureError where they are denied. Where the probe itself cannot run, the answer
-        is undecided and the first launch of the window decides.
+        Raises CaptureError where they are denied; ``keep`` is then given what ncu said. Where
+        the probe itself cannot run, the answer is undecided and the window's first launch decides.
         """
         words = (ncu, "--config-file", "off", "--metrics", "sm__cycles_elapsed.max", "-c", "1")
         command = (*words, "python3", "-c", scripts.PROBE_KERNEL)
@@ -59,6 +63,7 @@ class Capture:
         found = profiler_log.read(said)
         denied = next((text for text in _DENIED if text in said), None)
         if denied is not None:
+            keep(said)
             raise CaptureError(
                 f"counters are not readable here: {found.errors[0] if found.errors else denied}",
                 where=f"pod/{self.sister.pod}",
@@ -75,7 +80,8 @@ class Capture:
         """Open it. Raises CaptureError where the server has no such endpoint."""
         if not self.has_endpoint:
             return {"window": self.plan.launches.window.value, "opened_by": "ncu's own filter"}
-        answer = self.sister.ask("POST", "/start_profile", limit_s=60)
+        body = _OPENING.get(self.engine or "", "")
+        answer = self.sister.ask("POST", "/start_profile", body=body, limit_s=60)
         if answer.status is None or answer.status >= 300:
             raise CaptureError(
                 f"/start_profile answered {answer.status}: {answer.body[:200]}",
@@ -186,6 +192,16 @@ class Capture:
             where=f"pod/{self.sister.pod}",
             hint="give a longer --finish-limit, or plan fewer launches",
         )
+
+    def hear_out(self, limit_s: float) -> None:
+        """End the server of a run that failed, and wait a moment for what ncu says of it."""
+        self._signal("TERM")
+        ends = time.monotonic() + limit_s
+        while time.monotonic() < ends:
+            time.sleep(POLL_S)
+            with contextlib.suppress(Unreachable):
+                if self._is_over(self.log()):
+                    return
 
     def _is_over(self, found: ProfilerLog) -> bool:
         if found.reports or found.has_none:

@@ -106,6 +106,8 @@ def _give_up(made: Run, error: BaseException) -> None:
     """
     diagnosis = None
     with contextlib.suppress(SolscopeError, OSError):
+        if not isinstance(error, KeyboardInterrupt):
+            made.hear_out()
         made.save_logs()
         if not isinstance(error, KeyboardInterrupt):
             diagnosis = reading.diagnose(made)

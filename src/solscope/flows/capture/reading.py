@@ -11,7 +11,7 @@ from solscope.capture import diagnosis
 from solscope.capture.diagnosis import Evidence
 from solscope.capture.execution import perfbench
 from solscope.capture.execution.journal import Facts
-from solscope.capture.execution.run import ATTACH_LOG_FILE, LOG_FILE, Run
+from solscope.capture.execution.run import ATTACH_LOG_FILE, LOG_FILE, PROBE_LOG_FILE, Run
 from solscope.errors import CaptureError, ReportError, SolscopeError
 from solscope.evidence import bundle as bundles
 from solscope.evidence import files
@@ -143,9 +143,10 @@ def _tables(made: Run) -> Facts:
             ("raw", ncu_pages.raw_csv(report)),
             ("sol", ncu_pages.details_csv(report)),
         ):
-            goal = path.with_name(f"{path.stem}-{suffix}.csv")
-            files.write(goal, "".join(_ended(line) for line in lines).encode())
-            written.append(_artifact(made, goal))
+            name = f"{path.stem}-{suffix}.csv"
+            text = "".join(_ended(line) for line in lines)
+            made.journal.bundle.write(f"{bundles.PROFILES}/{name}", text)
+            written.append(_artifact(made, path.with_name(name)))
     return {"files": written}
 
 
@@ -252,7 +253,7 @@ def diagnose(made: Run) -> str | None:
     folder = made.journal.bundle.folder
     evidence = [
         Evidence(name=name, path=folder / name)
-        for name in (LOG_FILE, ATTACH_LOG_FILE)
+        for name in (PROBE_LOG_FILE, LOG_FILE, ATTACH_LOG_FILE)
         if (folder / name).exists()
     ]
     readable: list[Report] = []
