@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import random
 import threading
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from solscope.capture.execution import patience
+from solscope.capture.execution import collect, patience, scripts
+from solscope.capture.execution.patience import Patient
+from solscope.capture.execution.server import SIDECAR, Sister
 from solscope.errors import CaptureError
+from solscope.evidence import bundle as bundles
+from solscope.evidence.redaction import Redactor
 from solscope.flows import capture
 from solscope.flows.world import World
+from solscope.model.evidence import BundleSource
+from tests.captures import a_capture_settings
 from tests.cluster.test_capture import Site, site  # noqa: F401
 
 pytestmark = [pytest.mark.cluster, pytest.mark.capture]
@@ -49,6 +60,41 @@ def test_a_cut_stream_and_an_overloaded_server_are_waited_out(site: Site) -> Non
     (report,) = (site.bundle / "ncu-profiles").glob("*.ncu-rep")
     assert report.read_bytes() == site.report.read_bytes()
     assert site.left() == []
+
+
+def test_sixty_four_mebibytes_come_home_through_ten_cuts(
+    site: Site,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    size, chance = 64 << 20, random.Random(5)
+    mount = {"name": "results", "mountPath": scripts.RESULTS}
+    container = {"name": SIDECAR, "image": "example.com/tools:1", "volumeMounts": [mount]}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "holder", "namespace": site.namespace},
+        "spec": {"containers": [container], "volumes": [{"name": "results", "emptyDir": {}}]},
+    }
+    kubectl = site.cluster.kubectl
+    kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+    kubectl("-n", site.namespace, "wait", "pod/holder", "--for=condition=Ready", "--timeout=30s")
+    make = f"head -c {size} /dev/urandom >{scripts.RESULTS}/big.ncu-rep"
+    kubectl("-n", site.namespace, "exec", "holder", "-c", SIDECAR, "--", "sh", "-c", make)
+    cluster = Patient(World().cluster(None, site.namespace))
+    sister = Sister(cluster=cluster, settings=a_capture_settings(), pod="holder")
+    (remote,) = collect.index(sister)
+    assert remote.size_bytes == size
+    for _ in range(10):
+        cut_at = chance.randrange(1, collect.CHUNK_BYTES)
+        site.cluster.faults.add("cut", path="/exec$", query="tail", after_bytes=cut_at)
+    redactor = Redactor(lambda text: text, lambda _: False)
+    source = BundleSource(experiment="x", family="engine")
+    bundle = bundles.init(tmp_path / "b", source, redactor, lambda: datetime.now(UTC))
+    file = collect.fetch(sister, remote, bundle, lambda _: None)
+    assert [kind for kind, _, _ in site.cluster.faults.hits].count("cut") >= 10
+    home = bundle.folder / file.artifact.path
+    assert home.stat().st_size == size
+    assert hashlib.sha256(home.read_bytes()).hexdigest() == remote.sha256
 
 
 def test_a_network_that_stays_away_is_told_and_the_run_gone_on_with(
@@ -103,9 +149,7 @@ def test_two_captures_at_once_do_not_meet(site: Site) -> None:  # noqa: F811
     codes: list[int] = []
 
     def one(name: str) -> None:
-        options = site.options(
-            output=site.folder / name, warm_up_limit=60.0, ready_limit=60.0, window_limit=60.0
-        )
+        options = site.options(output=site.folder / name)
         codes.append(capture.run(capture.CaptureRequest(**options), World()).exit_code)
 
     threads = [threading.Thread(target=one, args=(name,)) for name in ("one", "two")]

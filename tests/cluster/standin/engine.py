@@ -9,7 +9,8 @@ default is torch's profiler); TensorRT-LLM has none.
 
 Environment (all optional): STANDIN_LOAD_S seconds of loading, STANDIN_CRASH_AFTER_S,
 STANDIN_TOKEN_S seconds a token, STANDIN_KERNELS comma-separated kernel names, STANDIN_NVTX the
-NVTX range around all but a request's first token, STANDIN_SAYS a line for the log. A profiler
+NVTX range around all but a request's first token, STANDIN_TELLS names of variables that it
+prints with their values, as careless servers do. A profiler
 sets STANDIN_WINDOW: a folder where ``open`` lies while a profiling window is open, and where
 ``launches`` gets a line for each kernel launch in it: NVTX range, tab, name.
 """
@@ -215,8 +216,9 @@ def main() -> int:
     engine = Engine(argv[1:] if argv[:1] == ["serve"] else argv)
     print(f"INFO vLLM API server version {VERSION}", flush=True)
     print(f"INFO non-default args: {engine.arguments}", flush=True)
-    if os.environ.get("STANDIN_SAYS"):
-        print(os.environ["STANDIN_SAYS"], flush=True)
+    for name in os.environ.get("STANDIN_TELLS", "").split(","):
+        if name:
+            print(f"INFO loaded {os.environ.get(name)}, {name}={os.environ.get(name)}", flush=True)
     if os.environ.get("VLLM_PORT", "").startswith("tcp://"):
         # A Service called vllm injects this; the real server refuses to start, too.
         print(f"ValueError: VLLM_PORT '{os.environ['VLLM_PORT']}' appears to be a URI", flush=True)

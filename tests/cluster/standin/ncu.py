@@ -4,8 +4,9 @@ Runs inside containers of the test cluster; standard library only. It starts the
 its options with STANDIN_WINDOW set, sees kernel launches that the stand-in engine writes
 there, prints what ncu prints, and at the end copies a ready-made report to ``-o``.
 
-``--report-from FILE`` (or STANDIN_NCU_REPORT) names that report; without it eight bytes are
-written that begin like a report and hold nothing. STANDIN_NCU_FAIL makes it fail as the real
+``--report-from FILE`` (or STANDIN_NCU_REPORT) names that report, or a folder with one for each
+kernel, called by the function; without it eight bytes are written that begin like a report and
+hold nothing. STANDIN_NCU_FAIL makes it fail as the real
 one does: permission, driver-busy, no-kernels, device-error, memory, hang, truncated, no-driver.
 STANDIN_NCU_PASSES and STANDIN_NCU_PASS_S say how many passes a kernel takes, and how long each.
 
@@ -64,8 +65,10 @@ OTHERS = (
     "--max-connections",
     "--kernel-id",
     "--range-filter",
+    "--pipeline-boost-state",
 )
 FLAGS = ("-f", "--force-overwrite", "--nvtx", "--verbose", "--csv", "--quiet")
+FLAGS += ("--disable-extra-suffixes",)
 PERMISSION = (
     "ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance "
     "Counters on the target device 0. For instructions on enabling permissions and to get more "
@@ -166,6 +169,7 @@ class Profiler:
         self._most = float("inf") if self.count is None else self.count
         self.seen: dict[str, int] = {}
         self.profiled = 0
+        self.first = ""
         self.broken = False
 
     def _count(self, key: str) -> int:
@@ -221,6 +225,7 @@ class Profiler:
         sys.stdout.write(f" - {passes} passes\n")
         sys.stdout.flush()
         self.profiled += 1
+        self.first = self.first or function_name(name)
 
     def finish(self, program_code: int | None) -> int:
         """Say how it went, write the report, give the exit code."""
@@ -242,6 +247,8 @@ class Profiler:
         path = expanded(output, self.pid)
         source = self.options.values.get("report") or os.environ.get("STANDIN_NCU_REPORT")
         data = b"NVR\0\0\0\0\0"
+        if source and os.path.isdir(source):
+            source = os.path.join(source, f"{self.first}.ncu-rep")
         if source:
             with open(source, "rb") as ready:
                 data = ready.read()

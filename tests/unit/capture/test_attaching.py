@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from tests import captures
 from tests.fakes.cluster import FakeCluster
-from tests.unit.capture.test_execution import settings
 
 from solscope.capture import planfile
 from solscope.capture.execution import attaching, scripts
@@ -106,7 +105,7 @@ class Pod(FakeCluster):
 def second(pod: Pod, tmp_path: Path, strategy: Strategy = Strategy.ATTACH) -> Attaching:
     path = captures.a_plan(tmp_path, strategy="attach")
     plan = planfile.from_json(path.read_bytes(), where="plan")
-    sister = Sister(cluster=pod, settings=settings(), pod="p")
+    sister = Sister(cluster=pod, settings=captures.a_capture_settings(), pod="p")
     plan = replace(plan, strategy=strategy)
     return Attaching(sister=sister, plan=plan, command=("ncu",), tick=lambda _: None)
 

@@ -457,9 +457,10 @@ def test_an_ncu_that_cannot_count_each_says_that_the_count_is_shared() -> None:
     plan = a_plan(kernels=("fused_moe", "flash_fwd"), ncu_version="2022.3")
     assert "--filter-mode" not in plan.arguments
     assert "plan-count-is-shared" in codes(plan)
-    assert "--filter-mode" in a_plan(
-        kernels=("fused_moe", "flash_fwd"), ncu_version="2022.4"
-    ).arguments
+    assert (
+        "--filter-mode"
+        in a_plan(kernels=("fused_moe", "flash_fwd"), ncu_version="2022.4").arguments
+    )
 
 
 def test_a_run_for_each_kernel_has_its_own_filter_and_report() -> None:

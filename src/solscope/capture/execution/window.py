@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from solscope.capture.execution.profiler_log import ProfilerLog
 from solscope.capture.execution.server import Sister
 from solscope.cluster.port import Unreachable
 from solscope.errors import CaptureError, ClusterError
-from solscope.model.plan import CapturePlan, Strategy, Window
+from solscope.model.plan import CapturePlan, LaunchFilter, NameBase, Strategy, Window
 
 POLL_S = 0.5
 _STOP_LIMIT_S = 300.0
@@ -96,7 +97,7 @@ class Capture:
 
         Raises CaptureError at ncu's first error, where the server ends, or after ``limit_s``.
         """
-        wanted = self.plan.launches.count
+        wanted = self.plan.launches.wanted
         load = workload.Load(sister=self.sister, name="window")
         load.start(limit_s, limit_s)
         begun = time.monotonic()
@@ -107,7 +108,7 @@ class Capture:
             try:
                 found = self.log()
                 self._check(found)
-                if found.kernels >= wanted:
+                if is_enough(found, self.plan.launches):
                     break
                 self.sister.must_run()
                 batches, runs = load.batches()
@@ -151,11 +152,13 @@ class Capture:
                 hint="a kernel that waits for others hangs under replay: plan without it; "
                 "if it is only slow, give a longer --window-limit",
             )
+        ranges = ", ".join(f"NVTX range {name}" for name in self.plan.launches.nvtx_include)
+        opened = f"does the engine push {ranges}, and " if ranges else ""
         return CaptureError(
             f"no launch matched within {limit_s:g} s and {rounds} rounds of requests",
             where=where,
-            hint=f"does {self.plan.launches.kernel!r} name a kernel of this workload? a timeline "
-            "or `solscope read` of an earlier report shows the names",
+            hint=f"{opened}does {self.plan.launches.kernel!r} name a kernel of this workload? a "
+            "timeline or `solscope read` of an earlier report shows the names",
         )
 
     def close(self) -> Mapping[str, Any]:
@@ -215,6 +218,25 @@ class Capture:
         except (ClusterError, CaptureError):
             return []  # its container has ended already
         return done.stdout.decode("utf-8", "replace").split()
+
+
+def is_enough(found: ProfilerLog, launches: LaunchFilter) -> bool:
+    """Whether the planned launches are profiled: in all, or of each pattern.
+
+    ncu prints function names; where patterns show more than those, only the sum can be told.
+    """
+    if not launches.counts_each or launches.name_base is not NameBase.FUNCTION:
+        return found.kernels >= launches.wanted
+    done = found.begun[: found.kernels]
+    return all(
+        sum(_matches(pattern, name) for name in done) >= launches.count
+        for pattern in launches.patterns
+    )
+
+
+def _matches(pattern: str, name: str) -> bool:
+    exact = pattern.removeprefix("exact:")
+    return name == exact if exact != pattern else re.search(pattern, name) is not None
 
 
 def _progress(found: ProfilerLog, wanted: int) -> str:

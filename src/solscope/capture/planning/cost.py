@@ -97,9 +97,7 @@ def _inputs(question: Question, launches: int) -> Iterator[CostInput]:
         source=question.passes.method.value,
     )
     each = "" if launches == question.launches else " of each kernel"
-    yield CostInput(
-        name="launches", value=launches, unit="launches", source=f"--launches{each}"
-    )
+    yield CostInput(name="launches", value=launches, unit="launches", source=f"--launches{each}")
     measured = facts.kernel_time_s is not None
     yield CostInput(
         name="kernel time",

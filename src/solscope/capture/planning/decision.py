@@ -27,10 +27,8 @@ def decide(question: Question) -> CapturePlan:
     chosen = filters.choose(question)
     strategy, reason = _strategy(question)
     target = command.unwrap(question.run)
-    filters_of_runs = (chosen.filter,)
-    if question.runs_each:
-        filters_of_runs = filters.of_each(chosen.filter) or filters_of_runs
-    runs = tuple(_run(question, filter, strategy) for filter in filters_of_runs)
+    each = filters.of_each(chosen.filter) if question.runs_each else ()
+    runs = tuple(_run(question, filter, strategy) for filter in each or (chosen.filter,))
     wrapper = _wrapper(question, chosen.filter, strategy)
     costs = cost.estimate(question, sum(run.launches.wanted for run in runs))
     findings = (

@@ -100,6 +100,8 @@ class _Assembly:
         planned = self.plan.target
         if planned is not None and planned.rpartition("/")[2] != self.target.name:
             self.findings.append(notices.another_target(planned, self.target))
+        if self.plan.runs:
+            self.findings.append(notices.first_run_only(self.target, len(self.plan.runs)))
         controlled = list(refusal.of_controller(self.target.kind, self.target.name))
         self.findings += controlled
         if controlled or not self.spec.get("containers"):

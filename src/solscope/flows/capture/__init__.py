@@ -33,7 +33,7 @@ def run(request: CaptureRequest, world: World) -> Outcome:
         result = replace(built.result(is_dry_run=True), findings=built.sister.findings)
         return Outcome(value=result, text=page.refused(built.sister, result), exit_code=1)
     if not request.yes:
-        steps = preview.steps(built.settings, built.sister, built.plan, built.ncu)
+        steps = preview.steps(built.settings, built.sisters, built.plan)
         result = replace(built.result(is_dry_run=True), steps=steps, findings=built.sister.findings)
         text = _text(request, result, page.dry_run(built.sister, built.plan, result))
         return Outcome(value=result, text=text)
@@ -89,7 +89,7 @@ def _conclude(made: Run, request: CaptureRequest, world: World) -> Outcome:
             return _finished(made, request, world)
         try:
             made.capture(
-                rehearse=lambda: building.rehearse(made),
+                rehearse=building.rehearse,
                 inspect=lambda: reading.inspect(made),
             )
             reading.keep(made, world)
