@@ -21,7 +21,7 @@ from solscope.flows import capture
 from solscope.flows.world import World
 from solscope.model.evidence import BundleSource
 from tests.captures import a_capture_settings
-from tests.cluster.test_capture import Site, site  # noqa: F401
+from tests.cluster.test_capture import SHELL, Site, site  # noqa: F401
 
 pytestmark = [pytest.mark.cluster, pytest.mark.capture]
 
@@ -73,7 +73,11 @@ def test_sixty_four_mebibytes_come_home_through_ten_cuts(
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "holder", "namespace": site.namespace},
-        "spec": {"containers": [container], "volumes": [{"name": "results", "emptyDir": {}}]},
+        "spec": {
+            "containers": [container],
+            "volumes": [{"name": "results", "emptyDir": {}}],
+            "terminationGracePeriodSeconds": 0,
+        },
     }
     kubectl = site.cluster.kubectl
     kubectl("apply", "-f", "-", stdin=json.dumps(pod))
@@ -105,7 +109,7 @@ def test_a_network_that_stays_away_is_told_and_the_run_gone_on_with(
     site.deploy()
     world = at("profile", site, lambda: site.cluster.faults.add("drop", path="", times=10_000))
     with pytest.raises(CaptureError) as caught:
-        capture.run(capture.CaptureRequest(**site.options(cleanup_limit=3.0)), world)
+        capture.run(capture.CaptureRequest(**site.options(cleanup_limit=8.0)), world)
     assert "everything made is deleted" not in str(caught.value)
     assert site.steps()["cleanup"] is False
     site.cluster.faults.clear()
@@ -142,6 +146,27 @@ def test_a_namespace_that_is_deleted_meanwhile_ends_the_capture(site: Site) -> N
         capture.run(capture.CaptureRequest(**site.options()), world)
     site.cluster.until(lambda: not site.left(), 60)
     site.cluster.make_namespace(site.namespace)
+
+
+def test_a_copy_that_its_node_evicts_ends_the_capture_with_the_reason(site: Site) -> None:  # noqa: F811
+    site.deploy()
+
+    def evict() -> None:
+        listed = site.cluster.kubectl(
+            "-n", site.namespace, "get", "pods", "-l", "experiment", "-o", "json"
+        )
+        (pod,) = json.loads(listed.stdout)["items"]
+        node = site.cluster.node
+        assert node is not None
+        node.evict(pod, "The node was low on resource: ephemeral-storage.")
+
+    world = at("warm-up", site, evict)
+    options = site.options(server_command=SHELL.format("STANDIN_TOKEN_S=0.2"))
+    with pytest.raises(CaptureError) as caught:
+        capture.run(capture.CaptureRequest(**options), world)
+    assert "Evicted: The node was low on resource" in str(caught.value)
+    assert "give the sister more room" in str(caught.value.hint)
+    assert site.left() == []
 
 
 def test_two_captures_at_once_do_not_meet(site: Site) -> None:  # noqa: F811

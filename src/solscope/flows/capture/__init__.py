@@ -93,10 +93,18 @@ def _conclude(made: Run, request: CaptureRequest, world: World) -> Outcome:
                 inspect=lambda: reading.inspect(made),
             )
             reading.keep(made, world)
-            made.clean()
+            _clean(made)
         except (Exception, KeyboardInterrupt) as error:
             _give_up(made, error)
         return _finished(made, request, world)
+
+
+def _clean(made: Run) -> None:
+    """Remove everything; what a slow node still holds is waited for once more."""
+    try:
+        made.clean()
+    except CaptureError:
+        made.clean()
 
 
 def _give_up(made: Run, error: BaseException) -> None:
