@@ -293,7 +293,7 @@ def test_counters_rest_while_nothing_is_asked_and_move_when_it_is(real: RealSite
 def test_a_capture_of_the_real_engine_goes_the_whole_way(real: RealSite) -> None:
     real.plan = captures.a_plan(real.folder, preflight=answer_of_preflight(real))
     # A start takes minutes of processor time, and the requests take theirs of the same cores.
-    with Requests(real, pause_s=0.5) as traffic:
+    with Requests(real, pause_s=0.5, limit_s=60) as traffic:
         outcome = real.capture()
     result = outcome.value
     assert isinstance(result, CaptureResult)
