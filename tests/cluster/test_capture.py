@@ -105,10 +105,15 @@ def site(cluster: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 class Requests:
-    """A steady load on production through its Service, every answer counted."""
+    """A steady load on production through its Service, every answer counted.
 
-    def __init__(self, site: Site) -> None:
+    ``pause_s`` is the time between an answer and the next request, ``limit_s`` how long an answer
+    may take before it counts as lost.
+    """
+
+    def __init__(self, site: Site, *, pause_s: float = 0.05, limit_s: float = 10) -> None:
         self.sent = self.lost = 0
+        self._pause_s, self._limit_s = pause_s, limit_s
         self._stop = threading.Event()
         self._context = ssl.create_default_context(cafile=str(site.cluster.certificate))
         path = f"/api/v1/namespaces/{site.namespace}/services/front:80/proxy/v1/completions"
@@ -128,13 +133,16 @@ class Requests:
         while not self._stop.is_set():
             request = urllib.request.Request(self._url, body)
             request.add_header("Authorization", "Bearer admin")
+            request.add_header("Content-Type", "application/json")
             self.sent += 1
             try:
-                with urllib.request.urlopen(request, timeout=10, context=self._context) as answer:
+                with urllib.request.urlopen(
+                    request, timeout=self._limit_s, context=self._context
+                ) as answer:
                     self.lost += answer.status != 200
             except OSError:
                 self.lost += 1
-            time.sleep(0.05)
+            time.sleep(self._pause_s)
 
 
 # -- the whole way ---------------------------------------------------------------------------------

@@ -34,11 +34,14 @@ class Running:
                 command, stdout=sink, stderr=subprocess.STDOUT, env=environment
             )
 
-    def ask(self, path: str, body: object = None) -> tuple[int, str]:
+    def ask(
+        self, path: str, body: object = None, kind: str = "application/json"
+    ) -> tuple[int, str]:
         data = None if body is None else json.dumps(body).encode()
         url = f"http://127.0.0.1:{self.port}{path}"
+        request = urllib.request.Request(url, data, {"Content-Type": kind})
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, data), timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=10) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             with refusal:
@@ -73,9 +76,13 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
     yield begin
     for one in running:
-        if one.process.poll() is None:
+        # A profiler that is killed at once would leave the engine that it started behind.
+        one.process.terminate()
+        try:
+            one.process.wait(5)
+        except subprocess.TimeoutExpired:
             one.process.kill()
-        one.process.wait()
+            one.process.wait()
 
 
 def test_profile_routes_are_absent_unless_a_profiler_was_configured(
@@ -95,6 +102,20 @@ def test_counters_move_with_requests_and_rest_without(start: Callable[..., Runni
     text = engine.ask("/metrics")[1]
     assert 'vllm:generation_tokens_total{engine="0",model_name="tiny"} 7.0' in text
     assert engine.ask("/metrics")[1] == text
+
+
+def test_the_model_is_listed_under_its_served_name_and_no_other_is_there(
+    start: Callable[..., Running],
+) -> None:
+    engine = start([], "--served-model-name", "chat", "--max-model-len", "4096")
+    engine.ready()
+    (model,) = json.loads(engine.ask("/v1/models")[1])["data"]
+    assert (model["id"], model["root"], model["max_model_len"]) == ("chat", "tiny", 4096)
+    ask = {"prompt": [7, 8, 9], "max_tokens": 1}
+    assert engine.ask("/v1/completions", {**ask, "model": "other"})[0] == 404
+    assert engine.ask("/v1/completions", ask, kind="text/plain")[0] == 400
+    code, text = engine.ask("/v1/completions", {**ask, "model": "chat"})
+    assert (code, json.loads(text)["usage"]["prompt_tokens"]) == (200, 3)
 
 
 def test_the_child_has_its_title_as_its_whole_command_line(start: Callable[..., Running]) -> None:
@@ -144,6 +165,17 @@ def test_ncu_profiles_nothing_while_the_window_is_shut(
     text = profile(start, tmp_path / "out", opens=False)
     assert "==WARNING== No kernels were profiled." in text
     assert not (tmp_path / "out.ncu-rep").exists()
+
+
+@pytest.mark.parametrize(("from_start", "profiled"), [("on", 2), ("off", 0)])
+def test_without_a_profiler_in_the_engine_the_window_is_ncu_s_alone(
+    start: Callable[..., Running], from_start: str, profiled: int
+) -> None:
+    engine = start([*NCU, "--profile-from-start", from_start, "-k", "regex:rms_norm"])
+    engine.ready()
+    engine.ask("/v1/completions", {"prompt": "a", "max_tokens": 2})
+    time.sleep(0.4)
+    assert engine.end().count("==PROF== Profiling") == profiled
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """A stand-in for ``ncu``: options, waiting, messages and failures of the real one, no GPU.
 
 Runs inside containers of the test cluster; standard library only. It starts the program after
-its options with STANDIN_WINDOW set, sees kernel launches that the stand-in engine writes
-there, prints what ncu prints, and at the end copies a ready-made report to ``-o``.
+its options with STANDIN_WINDOW set: a folder where a file ``open`` lies while launches count, from
+the start or, with ``--profile-from-start off``, from the program's cudaProfilerStart on. It sees
+the launches that the program notes there (the stand-in engine, or the real one through
+``realengine/cuda.py``), prints what ncu prints, and in the end copies a ready report to ``-o``.
 
 ``--report-from FILE`` (or STANDIN_NCU_REPORT) names that report, or a folder with one for each
 kernel, called by the function; without it eight bytes are written that begin like a report and
@@ -141,9 +143,12 @@ def say(level: str, text: str) -> None:
 class Window:
     """The folder shared with the program: is the window open, which kernels were launched."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_open: bool) -> None:
         self.folder = tempfile.mkdtemp(prefix="ncu-window-")
         self._at = 0
+        if is_open:
+            with open(os.path.join(self.folder, "open"), "w"):
+                pass
 
     def launches(self) -> list[str]:
         """Names that are new since the last call."""
@@ -291,7 +296,7 @@ def run(options: Options) -> int:
         return 1
     if any(PROBE in word for word in options.program) and not os.environ.get("STANDIN_NO_CUDA"):
         return probe(options)
-    window = Window()
+    window = Window(is_open=options.values["from_start"] != "off")
     with child_of(options.program, window) as child:
         say("PROF", f"Connected to process {child.pid} ({shutil.which(options.program[0])})")
         profiler = Profiler(options, child.pid)
@@ -348,7 +353,7 @@ def launch(options: Options) -> int:
     with socket.create_server(("127.0.0.1", port)) as listener:
         say("PROF", f"Waiting for profiler to attach on ports {port}-{port + 63}.")
         connection, _ = listener.accept()
-    window = Window()
+    window = Window(is_open=options.values["from_start"] != "off")
     with connection, child_of(options.program, window) as child:
         out = connection.makefile("w")
 
