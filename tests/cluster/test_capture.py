@@ -168,6 +168,14 @@ def test_a_capture_brings_sealed_evidence_home_and_leaves_production_alone(site:
     paths = {artifact.path for artifact in manifest.artifacts}
     assert {f"ncu-profiles/{report.stem}-{kind}.csv" for kind in ("raw", "sol")} <= paths
     assert all(site.steps().values())
+    # ncu is its container's first process and adopts orphans: only the server was ended.
+    (finish,) = (site.bundle / "commands").glob("*-finish.stdout")
+    assert len(json.loads(finish.read_text())["signalled"]) == 1
+    summary = (site.bundle / "summary.md").read_text()
+    assert "Status: DRAFT" in summary
+    assert f"`{captures.KERNEL}`" in summary.partition("## Next lever")[0]
+    assert "(none yet)" not in summary
+    assert "- mechanism: " in (site.bundle / "findings/02-mechanisms.md").read_text()
     analysis = analyze.run(analyze.AnalyzeRequest(paths=(str(report),)), World()).value
     assert [row.totals.name for row in analysis.kernels] == [captures.KERNEL]
     told = (site.bundle / "inference_perfbench_v1.json").read_text()

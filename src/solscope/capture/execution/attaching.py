@@ -93,6 +93,7 @@ class Attaching:
         words = ("sh", "-c", scripts.ATTACH, "sh", LOG, *self.command)
         done = self.sister.exec(words, container=SIDECAR)
         if done.exit_code != 0:
+            self.sister.must_not_end()
             raise CaptureError(f"the second ncu did not start: {done.stderr.strip()[-300:]}")
         return done.stdout.decode("utf-8", "replace").strip()
 

@@ -18,6 +18,7 @@ from solscope.model.capture import CaptureSettings, PodState, WorkloadState
 from solscope.model.plan import CapturePlan
 
 WATCH_EVERY_S = 10.0
+REPEAT_EVERY_S = 15.0
 _CREATED = re.compile(r"\d+-create(?:-\d+)?\Z")
 _RIGHTS = (
     ("create", "jobs.batch"),
@@ -45,6 +46,7 @@ class Run:
     stages: tuple[Stage, ...] = field(init=False)
     _now: Stage = field(init=False)
     _watched_at: float = field(default=0.0)
+    _said: tuple[str, float] = field(default=("", 0.0))
 
     def __post_init__(self) -> None:
         pairs = zip(self.plan.each(), self.sisters, strict=True)
@@ -141,7 +143,10 @@ class Run:
 
     def _tick(self, text: str) -> None:
         """Say how far it is, and now and then look whether production suffers."""
-        self.say(text)
+        last, said_at = self._said
+        if text != last or time.monotonic() - said_at >= REPEAT_EVERY_S:
+            self.say(text)
+            self._said = (text, time.monotonic())
         if time.monotonic() - self._watched_at < WATCH_EVERY_S:
             return
         self._watched_at = time.monotonic()

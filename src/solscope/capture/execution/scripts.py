@@ -107,6 +107,7 @@ fi
 
 END_SERVER = """
 signal=$1
+own=" $(cat "$2"/*/pid 2>/dev/null | tr '\\n' ' ') "
 for comm in /proc/[0-9]*/comm; do
   case $(cat "$comm" 2>/dev/null) in ncu|nv-nsight-cu-cli) ;; *) continue;; esac
   parent=${comm#/proc/} parent=${parent%/comm}
@@ -114,12 +115,17 @@ for comm in /proc/[0-9]*/comm; do
     line=$(cat "$stat" 2>/dev/null) || continue
     pid=${line%% *} rest=${line##*) } rest=${rest#* }
     [ "${rest%% *}" = "$parent" ] || continue
+    case ${line##*) } in Z*) continue;; esac
+    case $own in *" $pid "*) continue;; esac
     case $(cat "/proc/$pid/comm" 2>/dev/null) in ncu|nv-nsight-cu-cli) continue;; esac
     if kill "-$signal" "$pid" 2>/dev/null; then echo "$pid"; fi
   done
 done
 """
-"""SIGNAL -> the children of ncu that it was sent to: the server. ncu must live to write."""
+"""SIGNAL NOTES -> the children of ncu that it was sent to: the server. ncu must live to write.
+
+As the first process of its container it adopts orphans: ended ones and our own load are no server.
+"""
 
 INDEX = """
 cd "$1"

@@ -19,6 +19,7 @@ SIDECAR = "solscope-results"
 POLL_S = 0.5
 _MISSING = re.compile(r"executable file not found|no such file or directory", re.IGNORECASE)
 _ASK_LIMIT_S = 10.0
+_END_TOLD_S = 3.0
 # A container that ends while a command starts in it can leave kubectl waiting.
 _EXEC_LIMIT_S = 10.0
 
@@ -67,7 +68,7 @@ class Sister:
         name = container or self.settings.container
         done = self.cluster.exec(self.pod, name, command, timeout_s=timeout_s)
         if done.failed_to_start and not _MISSING.search(done.stderr):
-            self.must_run()
+            self.must_not_end()
             raise CaptureError(
                 f"container {name} has ended: {done.stderr.strip()[-200:]}",
                 where=f"pod/{self.pod}",
@@ -99,6 +100,16 @@ class Sister:
     def log(self) -> str:
         """The log of the server's container, ncu's lines among it. Raises ClusterError."""
         return self._output.text()
+
+    def must_not_end(self) -> None:
+        """After a command failed: raise CaptureError where the container is about to have ended.
+
+        The node tells a container's end a second or two after it.
+        """
+        ends = time.monotonic() + _END_TOLD_S
+        while time.monotonic() < ends:
+            self.must_run()
+            time.sleep(POLL_S)
 
     def must_run(self) -> None:
         """Raise CaptureError where the pod or the server's container has ended."""

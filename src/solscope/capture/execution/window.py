@@ -22,6 +22,8 @@ _STOP_LIMIT_S = 300.0
 # vLLM's profiler is chosen when it starts. SGLang's is by each request, torch's by default, and
 # that one takes the counters away from ncu.
 _OPENING = {"sglang": json.dumps({"activities": ["CUDA_PROFILER"]})}
+# vLLM catches what cudaProfilerStart raises, logs it, and answers 200.
+_REFUSED = re.compile(r"Failed to start profiler:?(.*)")
 _DENIED = ("ERR_NVGPUCTRPERM", "driver resource was unavailable")
 
 
@@ -145,6 +147,13 @@ class Capture:
 
     def _nothing(self, found: ProfilerLog, limit_s: float, rounds: int) -> CaptureError:
         where = f"pod/{self.sister.pod}"
+        refused = _REFUSED.search(self.sister.log())
+        if refused is not None:
+            return CaptureError(
+                f"the engine's profiler did not start: {refused[1].strip()[:300]}",
+                where=where,
+                hint="its endpoint answers 200 all the same; the log in the bundle says more",
+            )
         if found.now is not None:
             return CaptureError(
                 f"ncu did not finish {found.now!r} within {limit_s:g} s",
@@ -214,7 +223,7 @@ class Capture:
 
     def _signal(self, signal: str) -> list[str]:
         try:
-            done = self.sister.exec(("sh", "-c", scripts.END_SERVER, "sh", signal))
+            done = self.sister.exec(("sh", "-c", scripts.END_SERVER, "sh", signal, scripts.NOTES))
         except (ClusterError, CaptureError):
             return []  # its container has ended already
         return done.stdout.decode("utf-8", "replace").split()
