@@ -6,7 +6,7 @@ STAMP := $(VENV)/.setup-stamp
 SAMPLE := samples/decode-step-h100.ncu-rep
 CODE := src tests bench tools
 
-.PHONY: setup demo test static check fix golden bench docs passes-table cluster cluster-up clean
+.PHONY: setup demo test static check fix golden bench docs passes-table cluster cluster-up cluster-vllm clean
 
 setup: $(STAMP)
 
@@ -58,6 +58,12 @@ cluster: setup
 cluster-up: setup
 	@$(BIN)/python -m tests.cluster.tools >/dev/null
 	@$(BIN)/python -m tests.cluster
+
+# The real vLLM in that cluster: gigabytes and minutes, never part of another target.
+cluster-vllm: setup
+	$(BIN)/python -m tests.cluster.tools
+	$(BIN)/python -m tests.cluster.realengine
+	SOLSCOPE_REQUIRE_CLUSTER=1 $(BIN)/python -m pytest tests/cluster -m engine --durations=0
 
 clean:
 	rm -rf $(VENV) out

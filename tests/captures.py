@@ -3,65 +3,52 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from solscope.capture import planfile
 from solscope.flows import plan
 from solscope.flows.world import World
+from solscope.model.capture import CaptureSettings, Limits, Traffic
 from solscope.model.plan import CapturePlan
 from tests import builder
 
 KERNEL = "rms_norm_kernel"
-# The stand-in profiler knows the options of a few releases only.
-_UNKNOWN = {"--pipeline-boost-state": 2, "--disable-extra-suffixes": 1}
 
 
 def a_plan(folder: Path, *, launches: int = 2, kernel: str = "rms_norm", **more: Any) -> Path:
     """A roofline plan of one kernel of the stand-in engine, written as a plan file."""
+    usual: dict[str, Any] = {"kernels": (kernel,), "window": "engine-profiler"}
     request = plan.PlanRequest(
         target="deploy/engine",
         chip="H100",
         level="roofline",
         dtype="bf16",
-        kernels=(kernel,),
         launches=launches,
-        window="engine-profiler",
         no_library=True,
-        **more,
+        **{**usual, **more},
     )
     made = plan.run(request, World()).value
     assert isinstance(made, CapturePlan)
     path = folder / "plan.json"
     path.write_bytes(planfile.to_json(made))
-    forget_unknown_options(path)
     return path
 
 
-def forget_unknown_options(path: Path) -> None:
-    """Take the options out of a plan file that the stand-in profiler does not know."""
-    made = planfile.from_json(path.read_bytes(), where=str(path))
-    path.write_bytes(planfile.to_json(replace(made, arguments=_known(made.arguments))))
-
-
-def _known(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    kept, index = [], 0
-    while index < len(arguments):
-        length = _UNKNOWN.get(arguments[index], 0)
-        if not length:
-            kept.append(arguments[index])
-        index += length or 1
-    return tuple(kept)
-
-
-def a_report(folder: Path, plan_path: Path, *, kernel: str = KERNEL, launches: int = 2) -> Path:
+def a_report(
+    folder: Path,
+    plan_path: Path,
+    *,
+    kernel: str = KERNEL,
+    launches: int = 2,
+    name: str = "ready.ncu-rep",
+) -> Path:
     """A report with every planned metric of ``launches`` launches."""
     planned = planfile.from_json(plan_path.read_bytes(), where=str(plan_path))
     metrics = {name: _value(name) for name in planned.metrics.metrics}
     kernels = [builder.Kernel(kernel, metrics=metrics) for _ in range(launches)]
     device = builder.Device(name="NVIDIA H100 80GB HBM3", capability=(9, 0), sms=132)
-    path = folder / "ready.ncu-rep"
+    path = folder / name
     path.write_bytes(builder.report(kernels, device=device))
     return path
 
@@ -75,18 +62,29 @@ def _value(name: str) -> float:
 
 
 def production(
-    namespace: str, report: Path | None, *, replicas: int = 2, **env: str
+    namespace: str,
+    report: Path | None,
+    *,
+    replicas: int = 2,
+    image: str = "example.com/vllm-openai:v0.32.0",
+    command: tuple[str, ...] = ("vllm", "serve", "tiny", "--port", "8000"),
+    **env: Any,
 ) -> list[dict[str, Any]]:
     """A Deployment ``engine`` with probes and a planted token, and a Service in front of it."""
-    variables = {"HF_TOKEN": "hf_plantedTokenValue01", **env}
+    variables: dict[str, Any] = {"HF_TOKEN": "hf_plantedTokenValue01", **env}
     if report is not None:
         variables["STANDIN_NCU_REPORT"] = str(report)
     probe = {"httpGet": {"path": "/health", "port": 8000}, "periodSeconds": 1}
     container = {
         "name": "vllm",
-        "image": "example.com/vllm-openai:v0.32.0",
-        "command": ["vllm", "serve", "tiny", "--port", "8000"],
-        "env": [{"name": name, "value": value} for name, value in variables.items()],
+        "image": image,
+        "command": list(command),
+        "env": [
+            {"name": name, "value": value}
+            if isinstance(value, str)
+            else {"name": name, "valueFrom": value}
+            for name, value in variables.items()
+        ],
         "ports": [{"containerPort": 8000}],
         "resources": {"limits": {"nvidia.com/gpu": "1"}},
         "readinessProbe": probe,
@@ -119,3 +117,23 @@ def production(
 def documents(objects: list[dict[str, Any]]) -> str:
     """Objects as kubectl takes them."""
     return "\n---\n".join(json.dumps(item) for item in objects)
+
+
+def a_capture_settings() -> CaptureSettings:
+    """Settings of a run that needs none in particular."""
+    return CaptureSettings(
+        experiment="x",
+        run="0",
+        context=None,
+        namespace="prod",
+        workload="deploy/engine",
+        sister="s",
+        sister_kind="Job",
+        container="vllm",
+        port=8000,
+        health="/health",
+        ncu="ncu",
+        output="b",
+        traffic=Traffic(),
+        limits=Limits(),
+    )

@@ -11,6 +11,16 @@ from tests.cluster import tools
 from tests.cluster.fixture import Cluster
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the real engine out, everywhere, unless its marker is asked for by name."""
+    if "engine" in config.getoption("markexpr"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("engine")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
 def require(faults: list[str]) -> None:
     """Skip where something is missing; fail where the cluster is required."""
     if not faults:

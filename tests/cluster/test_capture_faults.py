@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import random
 import threading
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from solscope.capture.execution import patience
+from solscope.capture.execution import collect, patience, scripts
+from solscope.capture.execution.patience import Patient
+from solscope.capture.execution.server import SIDECAR, Sister
 from solscope.errors import CaptureError
+from solscope.evidence import bundle as bundles
+from solscope.evidence.redaction import Redactor
 from solscope.flows import capture
 from solscope.flows.world import World
-from tests.cluster.test_capture import Site, site  # noqa: F401
+from solscope.model.evidence import BundleSource
+from tests.captures import a_capture_settings
+from tests.cluster.test_capture import SHELL, Site, site  # noqa: F401
 
 pytestmark = [pytest.mark.cluster, pytest.mark.capture]
 
@@ -51,6 +62,45 @@ def test_a_cut_stream_and_an_overloaded_server_are_waited_out(site: Site) -> Non
     assert site.left() == []
 
 
+def test_sixty_four_mebibytes_come_home_through_ten_cuts(
+    site: Site,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    size, chance = 64 << 20, random.Random(5)
+    mount = {"name": "results", "mountPath": scripts.RESULTS}
+    container = {"name": SIDECAR, "image": "example.com/tools:1", "volumeMounts": [mount]}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "holder", "namespace": site.namespace},
+        "spec": {
+            "containers": [container],
+            "volumes": [{"name": "results", "emptyDir": {}}],
+            "terminationGracePeriodSeconds": 0,
+        },
+    }
+    kubectl = site.cluster.kubectl
+    kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+    kubectl("-n", site.namespace, "wait", "pod/holder", "--for=condition=Ready", "--timeout=30s")
+    make = f"head -c {size} /dev/urandom >{scripts.RESULTS}/big.ncu-rep"
+    kubectl("-n", site.namespace, "exec", "holder", "-c", SIDECAR, "--", "sh", "-c", make)
+    cluster = Patient(World().cluster(None, site.namespace))
+    sister = Sister(cluster=cluster, settings=a_capture_settings(), pod="holder")
+    (remote,) = collect.index(sister)
+    assert remote.size_bytes == size
+    for _ in range(10):
+        cut_at = chance.randrange(1, collect.CHUNK_BYTES)
+        site.cluster.faults.add("cut", path="/exec$", query="tail", after_bytes=cut_at)
+    redactor = Redactor(lambda text: text, lambda _: False)
+    source = BundleSource(experiment="x", family="engine")
+    bundle = bundles.init(tmp_path / "b", source, redactor, lambda: datetime.now(UTC))
+    file = collect.fetch(sister, remote, bundle, lambda _: None)
+    assert [kind for kind, _, _ in site.cluster.faults.hits].count("cut") >= 10
+    home = bundle.folder / file.artifact.path
+    assert home.stat().st_size == size
+    assert hashlib.sha256(home.read_bytes()).hexdigest() == remote.sha256
+
+
 def test_a_network_that_stays_away_is_told_and_the_run_gone_on_with(
     site: Site,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
@@ -59,7 +109,7 @@ def test_a_network_that_stays_away_is_told_and_the_run_gone_on_with(
     site.deploy()
     world = at("profile", site, lambda: site.cluster.faults.add("drop", path="", times=10_000))
     with pytest.raises(CaptureError) as caught:
-        capture.run(capture.CaptureRequest(**site.options(cleanup_limit=3.0)), world)
+        capture.run(capture.CaptureRequest(**site.options(cleanup_limit=8.0)), world)
     assert "everything made is deleted" not in str(caught.value)
     assert site.steps()["cleanup"] is False
     site.cluster.faults.clear()
@@ -98,14 +148,33 @@ def test_a_namespace_that_is_deleted_meanwhile_ends_the_capture(site: Site) -> N
     site.cluster.make_namespace(site.namespace)
 
 
+def test_a_copy_that_its_node_evicts_ends_the_capture_with_the_reason(site: Site) -> None:  # noqa: F811
+    site.deploy()
+
+    def evict() -> None:
+        listed = site.cluster.kubectl(
+            "-n", site.namespace, "get", "pods", "-l", "experiment", "-o", "json"
+        )
+        (pod,) = json.loads(listed.stdout)["items"]
+        node = site.cluster.node
+        assert node is not None
+        node.evict(pod, "The node was low on resource: ephemeral-storage.")
+
+    world = at("warm-up", site, evict)
+    options = site.options(server_command=SHELL.format("STANDIN_TOKEN_S=0.2"))
+    with pytest.raises(CaptureError) as caught:
+        capture.run(capture.CaptureRequest(**options), world)
+    assert "Evicted: The node was low on resource" in str(caught.value)
+    assert "give the sister more room" in str(caught.value.hint)
+    assert site.left() == []
+
+
 def test_two_captures_at_once_do_not_meet(site: Site) -> None:  # noqa: F811
     site.deploy()
     codes: list[int] = []
 
     def one(name: str) -> None:
-        options = site.options(
-            output=site.folder / name, warm_up_limit=60.0, ready_limit=60.0, window_limit=60.0
-        )
+        options = site.options(output=site.folder / name)
         codes.append(capture.run(capture.CaptureRequest(**options), World()).exit_code)
 
     threads = [threading.Thread(target=one, args=(name,)) for name in ("one", "two")]

@@ -13,6 +13,7 @@ import pytest
 from solscope.evidence import receipts, sealing
 from solscope.flows import capture
 from solscope.flows.world import World
+from tests import captures
 from tests.cluster.test_capture import Site, site  # noqa: F401
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.capture]
@@ -82,7 +83,7 @@ def test_a_capture_that_is_killed_at_every_step_still_comes_to_its_end(
     when: str,
 ) -> None:
     site.deploy()
-    options: dict[str, object] = site.options(ready_limit=60.0)
+    options: dict[str, object] = site.options()
     for step in STEPS:
         run_until(step, when, options)
         options = {"resume": site.bundle}
@@ -92,6 +93,27 @@ def test_a_capture_that_is_killed_at_every_step_still_comes_to_its_end(
     assert sealing.verify(site.bundle)[1] == ()
     told = [r.step.partition("-")[2] for r in receipts.read(site.bundle) if r.command]
     assert [step for step in told if step in STEPS] == list(STEPS)
+
+
+def test_a_capture_of_several_runs_goes_on_in_the_run_that_it_was_killed_in(
+    site: Site,  # noqa: F811
+) -> None:
+    site.plan = captures.a_plan(site.folder, kernels=("rms_norm", "flash_fwd"), runs="each")
+    site.report = captures.a_report(site.folder, site.plan)
+    site.deploy()
+    options: dict[str, object] = site.options()
+    for step, when in (
+        ("remove", "before"),
+        ("remove", "after"),
+        ("create-2", "after"),
+        ("collect-2", "before"),
+    ):
+        run_until(step, when, options)
+        options = {"resume": site.bundle}
+    outcome = site.run(resume=site.bundle)
+    assert outcome.exit_code == 0, outcome.text
+    assert site.left() == []
+    assert [s for s in site.steps() if s.startswith("profile")] == ["profile", "profile-2"]
 
 
 @pytest.mark.parametrize("step", ["start", "profile", "collect"])

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests import captures
 from tests.cluster import tools
 from tests.cluster.fixture import Cluster
 from tests.cluster.test_capture import Site, site  # noqa: F401
@@ -42,8 +41,6 @@ def test_the_walk_through_does_what_it_says(cluster: Cluster, site: Site) -> Non
                 command, shell=True, cwd=site.folder, env=env, capture_output=True, text=True
             )
             assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-            if command.startswith("solscope plan"):
-                captures.forget_unknown_options(site.folder / "plan.json")
         assert site.left() == []
     finally:
         cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=true", "--timeout=30s")

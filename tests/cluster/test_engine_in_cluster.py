@@ -56,6 +56,7 @@ def complete(cluster: Cluster, namespace: str) -> int:
     body = json.dumps({"prompt": "a", "max_tokens": 1}).encode()
     request = urllib.request.Request(cluster.url + PROXY.format(namespace=namespace), body)
     request.add_header("Authorization", "Bearer admin")
+    request.add_header("Content-Type", "application/json")
     context = ssl.create_default_context(cafile=str(cluster.certificate))
     with urllib.request.urlopen(request, timeout=10, context=context) as answer:
         return int(answer.status)
@@ -119,7 +120,10 @@ def test_an_engine_runs_under_a_profiler_that_an_image_volume_brought(
     here = ("-n", namespace)
     cluster.kubectl(*here, "apply", "-f", "-", stdin=json.dumps(pod))
     cluster.kubectl(*here, "wait", "--for=condition=Ready", "pod/sister", "--timeout=20s")
-    post = "import urllib.request as u; u.urlopen('http://127.0.0.1:8000{}', b'{{}}').read()"
+    post = (
+        "import urllib.request as u; kind = {{'Content-Type': 'application/json'}};"
+        "u.urlopen(u.Request('http://127.0.0.1:8000{}', b'{{}}', kind)).read()"
+    )
     for path in ("/start_profile", "/v1/completions", "/stop_profile"):
         script = post.format(path)
         cluster.kubectl(

@@ -34,11 +34,14 @@ class Running:
                 command, stdout=sink, stderr=subprocess.STDOUT, env=environment
             )
 
-    def ask(self, path: str, body: object = None) -> tuple[int, str]:
+    def ask(
+        self, path: str, body: object = None, kind: str = "application/json"
+    ) -> tuple[int, str]:
         data = None if body is None else json.dumps(body).encode()
         url = f"http://127.0.0.1:{self.port}{path}"
+        request = urllib.request.Request(url, data, {"Content-Type": kind})
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, data), timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=10) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             with refusal:
@@ -73,9 +76,13 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
     yield begin
     for one in running:
-        if one.process.poll() is None:
+        # A profiler that is killed at once would leave the engine that it started behind.
+        one.process.terminate()
+        try:
+            one.process.wait(5)
+        except subprocess.TimeoutExpired:
             one.process.kill()
-        one.process.wait()
+            one.process.wait()
 
 
 def test_profile_routes_are_absent_unless_a_profiler_was_configured(
@@ -95,6 +102,20 @@ def test_counters_move_with_requests_and_rest_without(start: Callable[..., Runni
     text = engine.ask("/metrics")[1]
     assert 'vllm:generation_tokens_total{engine="0",model_name="tiny"} 7.0' in text
     assert engine.ask("/metrics")[1] == text
+
+
+def test_the_model_is_listed_under_its_served_name_and_no_other_is_there(
+    start: Callable[..., Running],
+) -> None:
+    engine = start([], "--served-model-name", "chat", "--max-model-len", "4096")
+    engine.ready()
+    (model,) = json.loads(engine.ask("/v1/models")[1])["data"]
+    assert (model["id"], model["root"], model["max_model_len"]) == ("chat", "tiny", 4096)
+    ask = {"prompt": [7, 8, 9], "max_tokens": 1}
+    assert engine.ask("/v1/completions", {**ask, "model": "other"})[0] == 404
+    assert engine.ask("/v1/completions", ask, kind="text/plain")[0] == 400
+    code, text = engine.ask("/v1/completions", {**ask, "model": "chat"})
+    assert (code, json.loads(text)["usage"]["prompt_tokens"]) == (200, 3)
 
 
 def test_the_child_has_its_title_as_its_whole_command_line(start: Callable[..., Running]) -> None:
@@ -146,6 +167,17 @@ def test_ncu_profiles_nothing_while_the_window_is_shut(
     assert not (tmp_path / "out.ncu-rep").exists()
 
 
+@pytest.mark.parametrize(("from_start", "profiled"), [("on", 2), ("off", 0)])
+def test_without_a_profiler_in_the_engine_the_window_is_ncu_s_alone(
+    start: Callable[..., Running], from_start: str, profiled: int
+) -> None:
+    engine = start([*NCU, "--profile-from-start", from_start, "-k", "regex:rms_norm"])
+    engine.ready()
+    engine.ask("/v1/completions", {"prompt": "a", "max_tokens": 2})
+    time.sleep(0.4)
+    assert engine.end().count("==PROF== Profiling") == profiled
+
+
 @pytest.mark.parametrize(
     ("failure", "message"),
     [
@@ -193,3 +225,61 @@ def test_a_program_launched_to_be_attached_starts_with_the_attaching(
         assert tool.stdout is not None
         assert "==PROF== Profiling" in tool.stdout.read()
     assert (tmp_path / "a.ncu-rep").exists()
+
+
+def test_launches_in_a_range_are_told_from_those_outside(
+    start: Callable[..., Running], tmp_path: Path
+) -> None:
+    def profiled(*options: str) -> int:
+        command = [*NCU, "-k", "regex:rms_norm", "-o", str(tmp_path / "n"), "-f", *options]
+        engine = start(command, STANDIN_NVTX="decode")
+        engine.ready()
+        engine.ask("/v1/completions", {"prompt": "a", "max_tokens": 4})
+        time.sleep(0.3)
+        return engine.end().count("100% - 8 passes")
+
+    assert profiled() == 4
+    assert profiled("--nvtx", "--nvtx-include", "decode/") == 3
+    assert profiled("--nvtx", "--nvtx-include", "decode") == 0  # no push/pop range without a slash
+    assert profiled("--nvtx-include", "decode/") == 4  # and no filter at all without --nvtx
+
+
+def test_each_kernel_is_counted_for_itself_where_asked(
+    start: Callable[..., Running], tmp_path: Path
+) -> None:
+    options = ("-c", "2", "--filter-mode", "per-launch-config", "-o", str(tmp_path / "n"))
+    engine = start([*NCU, *options])
+    engine.ready()
+    engine.ask("/v1/completions", {"prompt": "a", "max_tokens": 4})
+    time.sleep(0.3)
+    assert engine.end().count("100% - 8 passes") == 2 * 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [("", "100% - 8 passes"), ("permission", "ERR_NVGPUCTRPERM"), ("hang", "100% - 8 passes")],
+)
+def test_a_control_probe_tells_only_whether_counters_can_be_read(fault: str, said: str) -> None:
+    program = "kernel = 'solscope_probe'"
+    command = [*NCU, "--metrics", "a", "-c", "1", "python3", "-c", program]
+    env = {**os.environ, "STANDIN_NCU_FAIL": fault}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert said in done.stdout
+
+
+def test_sglang_s_window_opens_for_the_cuda_profiler_only(tmp_path: Path) -> None:
+    link = tmp_path / "sglang"
+    link.symlink_to(STANDIN / "engine.py")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, str(link), "serve", "--port", str(port)]
+    engine = Running(command, port, tmp_path / "log", STANDIN_WINDOW=str(tmp_path))
+    try:
+        engine.ready()
+        for body, opened in (({}, False), ({"activities": ["CUDA_PROFILER"]}, True)):
+            assert engine.ask("/start_profile", body)[0] == 200
+            assert (tmp_path / "open").exists() is opened
+            engine.ask("/stop_profile", {})
+    finally:
+        engine.end()

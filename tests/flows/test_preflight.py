@@ -134,6 +134,17 @@ def test_kinds_that_are_not_installed_are_known_to_be_none() -> None:
     assert "scaledobjects" not in outcome.text
 
 
+def test_what_a_look_inside_could_not_tell_is_not_sent_inside_again() -> None:
+    without = {name: text for name, text in ANSWERS.items() if name != "params"}
+    looked = live(a_cluster(outputs={"sh": output(without)}), exec=True)
+    (question,) = (q for q in looked.value.questions if q.startswith("counters"))
+    assert question.startswith("counters on gpu-a: not to be seen from inside")
+    (found,) = (f for f in looked.value.findings if f.code == "counter-permission-unknown")
+    assert found.remedy.startswith("ask the node's owner")
+    (question,) = (q for q in live(a_cluster()).value.questions if q.startswith("counters"))
+    assert "preflight ... --exec" in question
+
+
 def test_looking_inside_settles_what_the_objects_leave_open() -> None:
     outcome = live(a_cluster(outputs={"sh": output(ANSWERS)}), exec=True)
     assert {"counters-open", "cuda-versions-fit", "injection-slot-taken"} <= codes(outcome)

@@ -334,3 +334,15 @@ def test_an_old_vllm_cannot_open_the_window(tmp_path: Path) -> None:
     old = a_deployment(a_container(image="vllm/vllm-openai:v0.11.0"))
     assert "sister-window-never-opens" in run(tmp_path, old, plan=plan).text
     assert run(tmp_path, a_deployment(), plan=plan).exit_code == 0
+
+
+def test_an_engine_without_a_profiler_endpoint_is_refused_that_window(tmp_path: Path) -> None:
+    command = ["trtllm-serve", "serve", "m", "--port", "8000"]
+    trt = a_deployment(a_container(image="example.com/tensorrt-llm:1.2", command=command))
+    refused = run(tmp_path, trt, plan=a_plan(window=Window.ENGINE_PROFILER))
+    assert "TensorRT-LLM's server has no endpoint" in refused.text
+    assert "--nvtx RANGE" in refused.text
+    made = run(tmp_path, trt, plan=a_plan(window=Window.LAUNCH_SKIP))
+    assert made.exit_code == 0
+    assert isinstance(made.value, Sister)
+    assert made.value.engine == "tensorrt-llm"

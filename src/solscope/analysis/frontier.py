@@ -7,7 +7,7 @@ light. Levers are ranked by that over the relative cost of the change.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from solscope.model.campaign import (
@@ -195,3 +195,35 @@ def _change(row: KernelVerdict) -> tuple[str, str, str]:
     if bound in ("fp32", "fp64", "fp16"):
         return ("move the work to tensor cores, or do less of it", "kernel", above)
     return ("keep more bytes in flight: wider loads, deeper pipelining", "kernel", above)
+
+
+def next_of(kernels: Sequence[KernelVerdict]) -> Lever | None:
+    """The lever of one analysis: the kernel whose share of the time times what it lacks is largest.
+
+    Where no kernel's speed of light is known, the longest one; ``None`` without kernels.
+    """
+    ranked = sorted(((_lacks(row), row) for row in kernels), key=lambda pair: -(pair[0] or 0.0))
+    if not ranked:
+        return None
+    win, row = ranked[0]
+    what, cost, gate = _change(row)
+    return Lever(
+        id=row.totals.name,
+        what=f"{row.totals.name}: {what}",
+        max_win=win,
+        basis="the profiled kernel time",
+        confidence="percentages" if win is None else "counted",
+        cost=cost,
+        gate=gate,
+        rests_on=row.verdict.grounds[0] if row.verdict.grounds else row.verdict.bound,
+        score=score(win, cost),
+        share=row.time_share,
+        kernel=row.totals.key.name_full,
+    )
+
+
+def _lacks(row: KernelVerdict) -> float | None:
+    best = row.point.profiled_binding
+    if best is None or row.time_share is None:
+        return None
+    return row.time_share * max(1.0 - best.value, 0.0)

@@ -15,7 +15,9 @@ _CANNOT = re.compile(
 _SERVER = re.compile(r"Error from server(?: \((?P<reason>\w+)\))?: (?P<text>.*)", re.DOTALL)
 _NOT_STARTED = re.compile(
     r"OCI runtime exec failed|unable to upgrade connection|container not found|"
-    r"executable file not found|cannot exec in a stopped|error executing command in container|"
+    r"executable file not found|cannot exec in a stopped|"
+    r"cannot exec into a container in a completed pod|"
+    r"error executing command in container|"
     r"does not have a host assigned|is not valid for pod",
     re.IGNORECASE,
 )

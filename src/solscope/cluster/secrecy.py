@@ -25,9 +25,13 @@ _VALUE = re.compile(
     r"AKIA[0-9A-Z]{8,}|nvapi-[A-Za-z0-9_-]{4,}|glpat-[A-Za-z0-9_-]{4,}|xox[abp]-[A-Za-z0-9-]{4,}|"
     r"eyJ[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]+)*)|(?<=Bearer )\S+|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
 )
+# A value stands on the line of its name, or after a backslash that joins the next one to it: an
+# empty one must not take the next line's first word.
+_SPACE = r"(?:[^\S\n]|\\\n)"
 _ASSIGNED = re.compile(
-    r"(?P<lead>--?(?P<option>[A-Za-z][A-Za-z0-9_.-]*)(?:\s*=\s*|\s+)|"
-    r"\b(?P<name>[A-Za-z]\w*)\"?\s*[=:]\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s,;}]+)"
+    rf"(?P<lead>--?(?P<option>[A-Za-z][A-Za-z0-9_.-]*)(?:{_SPACE}*={_SPACE}*|{_SPACE}+)|"
+    rf"\b(?P<name>[A-Za-z]\w*)\"?{_SPACE}*[=:]{_SPACE}*)"
+    r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s,;}]+)"
 )
 
 

@@ -163,6 +163,14 @@ class Bundle:
             goal.parent.mkdir(parents=True, exist_ok=True)
             files.write(goal, self.redactor.text(text).encode())
 
+    def fill(self, inside: str, text: str) -> None:
+        """Write a page that was made empty; under what somebody has written there meanwhile."""
+        goal = self._inside(inside)
+        present = goal.read_text() if goal.exists() else ""
+        is_empty = present in ("", _SUMMARY.format(experiment=experiment_of(self.folder)))
+        is_empty = is_empty or present in (_OBSERVATIONS, _MECHANISMS)
+        self.write(inside, text if is_empty else f"{present.rstrip()}\n\n{text}")
+
     def _list_objects(self) -> None:
         every = (name for receipt in receipts.read(self.folder) for name in receipt.objects)
         listed = "\n".join(f"- {name}" for name in dict.fromkeys(every))

@@ -64,7 +64,10 @@ class PlanRequest:
         "Cost this list instead: full metric names, comma-separated.", default=()
     )
     set: str | None = option("Cost this section set of ncu instead.", default=None)
-    launches: int = option("Launches to profile.", default=3)
+    launches: int = option("Launches to profile: of each kernel, where several.", default=3)
+    runs: Literal["one", "each"] = option(
+        "Several kernels: all in one run, or a run of its own for each.", default="one"
+    )
     skip: int = option("Matching launches to skip first (warm-up).", default=0)
     nvtx: tuple[str, ...] = option("Profile inside this NVTX range. May be repeated.", default=())
     window: Literal["engine-profiler", "whole-run"] | None = option(
@@ -122,6 +125,7 @@ def run(request: PlanRequest, world: World) -> Outcome:
         is_decode=request.tier == "decode",
         kernels=request.kernels,
         launches=request.launches,
+        runs_each=request.runs == "each",
         skip=request.skip,
         nvtx=request.nvtx,
         replay_mode=request.replay_mode,

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shlex
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -103,20 +104,7 @@ class SisterRequest:
 def run(request: SisterRequest, world: World) -> Outcome:
     """Read target and plan, build the sister, prove it, write it, and create it if told so."""
     plan, digest = _plan(request.plan)
-    options = _options(request)
-    chosen, seen, cluster = _target(request, world)
-    if cluster is not None and request.exec and not options.server_command:
-        command = surroundings.running_command(cluster, chosen, seen.objects)
-        options = replace(options, server_command=command)
-    sister = assembly.build(
-        chosen,
-        plan,
-        objects=seen.objects,
-        options=options,
-        plan_digest=digest,
-        unread=seen.unread,
-        server_version=seen.version,
-    )
+    (sister,), cluster = _built(request, world, (plan,), digest)
     if cluster is not None and request.apply and not sister.is_refused:
         sister = creation.rehearse(cluster, sister)
     files = _write(sister, request.output)
@@ -125,6 +113,35 @@ def run(request: SisterRequest, world: World) -> Outcome:
         files = _write(sister, request.output)
     text = documents.to_json(sister) if request.format == "json" else _page(sister, files)
     return Outcome(value=sister, text=text, exit_code=1 if sister.is_refused else 0, files=files)
+
+
+def of_each(request: SisterRequest, world: World) -> tuple[Sister, ...]:
+    """A sister for each start of the server that the plan wants, from one look at the cluster."""
+    plan, digest = _plan(request.plan)
+    return _built(request, world, plan.each(), digest)[0]
+
+
+def _built(
+    request: SisterRequest, world: World, plans: Sequence[CapturePlan], digest: str
+) -> tuple[tuple[Sister, ...], Cluster | None]:
+    options = _options(request)
+    chosen, seen, cluster = _target(request, world)
+    if cluster is not None and request.exec and not options.server_command:
+        command = surroundings.running_command(cluster, chosen, seen.objects)
+        options = replace(options, server_command=command)
+    sisters = tuple(
+        assembly.build(
+            chosen,
+            plan,
+            objects=seen.objects,
+            options=options,
+            plan_digest=digest,
+            unread=seen.unread,
+            server_version=seen.version,
+        )
+        for plan in plans
+    )
+    return sisters, cluster
 
 
 def _page(sister: Sister, files: tuple[str, ...]) -> str:

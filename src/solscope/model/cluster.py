@@ -253,7 +253,7 @@ class EngineArgs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSnapshot:
-    """A process in the container."""
+    """A process in the container; ``name`` is its title where an engine gave it one."""
 
     pid: int
     parent: int | None

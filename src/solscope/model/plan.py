@@ -7,12 +7,14 @@ are its keys. Quantities carry their unit in the name. ``None`` means not known.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from solscope.model.finding import Finding
 
 SCHEMA = "solscope.plan/1"
+PER_CONFIGURATION = "per-launch-config"
+"""ncu's filter mode that counts the launches of each kernel and grid for themselves."""
 
 
 class Strategy(StrEnum):
@@ -123,7 +125,8 @@ class LaunchFilter:
     """Which kernel launches are profiled.
 
     ``kernel`` is the value of ncu's ``--kernel-name``: an exact name, or ``regex:`` and an
-    unanchored expression. ``skip`` counts matching launches, ``count`` profiled ones.
+    unanchored expression. ``skip`` counts matching launches, ``count`` profiled ones: of all
+    together, or of each kernel and grid where ``filter_mode`` is ``per-launch-config``.
     """
 
     kernel: str | None = None
@@ -134,6 +137,25 @@ class LaunchFilter:
     filter_mode: str = "global"
     nvtx_include: tuple[str, ...] = ()
     window: Window = Window.WHOLE_RUN
+
+    @property
+    def counts_each(self) -> bool:
+        """Whether launches of each kernel and grid are counted for themselves."""
+        return self.filter_mode == PER_CONFIGURATION
+
+    @property
+    def wanted(self) -> int:
+        """Launches that answer the question: ``count`` of each pattern, or in all."""
+        return self.count * max(1, len(self.patterns)) if self.counts_each else self.count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureRun:
+    """One start of the server under ncu, where a plan needs several: what is its own."""
+
+    launches: LaunchFilter
+    arguments: tuple[str, ...]
+    output: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +205,8 @@ class CapturePlan:
     For :attr:`Strategy.ATTACH` they belong to the second ncu and ``wrapper_arguments`` to the
     one that starts the server. ``command_line`` is the whole first command, quoted for a shell.
     ``full_passes`` is what ncu's full set would take there, for comparison.
-    ``environment`` is to be set on the ncu process, ``unset`` removed from it.
+    ``environment`` is to be set on the ncu process, ``unset`` removed from it. Where there are
+    ``runs``, the server is started once for each, and ``arguments`` and ``output`` are the first's.
     """
 
     schema: str = SCHEMA
@@ -213,6 +236,20 @@ class CapturePlan:
     unset: tuple[str, ...] = ()
     gpu_memory_utilization: float | None = None
     findings: tuple[Finding, ...] = ()
+    runs: tuple[CaptureRun, ...] = ()
+
+    def each(self) -> tuple[CapturePlan, ...]:
+        """A plan for each start of the server; this one itself where that is all."""
+        return tuple(
+            replace(
+                self,
+                launches=run.launches,
+                arguments=run.arguments,
+                output=run.output,
+                runs=(),
+            )
+            for run in self.runs
+        ) or (self,)
 
     @property
     def is_refused(self) -> bool:

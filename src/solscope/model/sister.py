@@ -173,7 +173,8 @@ class Sister:
 
     Refused when a finding blocks: then ``objects`` is empty and nothing may be created.
     ``attach_command`` is for the second ncu, where the strategy needs one. ``rehearsed`` says
-    that the cluster was asked and would take it, ``created`` what it has taken.
+    that the cluster was asked and would take it, ``created`` what it has taken. ``engine`` is the
+    serving engine that the command starts, ``None`` where that is not known.
     """
 
     schema: str = SCHEMA
@@ -187,6 +188,7 @@ class Sister:
     changes: tuple[Change, ...]
     proof: IsolationProof | None
     findings: tuple[Finding, ...]
+    engine: str | None = None
     attach_command: tuple[str, ...] = ()
     rehearsed: bool = False
     created: tuple[CreatedObject, ...] = ()

@@ -30,8 +30,10 @@ def _dry_run(sister: Sister, plan: CapturePlan, result: CaptureResult) -> Iterat
     pause = "unknown" if plan.cost.pause_s is None else f"{plan.cost.pause_s:.3g} s"
     total = "unknown" if plan.cost.total_s is None else f"{plan.cost.total_s:.3g} s"
     passes = plan.passes
+    runs = f" in {len(plan.runs)} runs" if plan.runs else ""
+    wanted = sum(one.launches.wanted for one in plan.each())
     yield (
-        f"  {plan.launches.count} launches, about {passes.predicted} passes each "
+        f"  {wanted} launches{runs}, about {passes.predicted} passes each "
         f"({passes.low} to {passes.high}); longest pause {pause}, all launches {total}"
     )
     rules = sister.proof.evidence if sister.proof else ()

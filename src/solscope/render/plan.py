@@ -103,10 +103,14 @@ def _list(plan: CapturePlan, width: int) -> Iterator[str]:
     launches = plan.launches
     chosen = launches.kernel or "every kernel"
     skipped = f", after {launches.skip} skipped" if launches.skip else ""
+    each = " of each kernel and grid" if launches.counts_each else ""
+    each = " of each pattern" if plan.runs else each
     yield (
-        f"  launches  {launches.count} of {chosen} ({launches.name_base.value} name){skipped}; "
-        f"window: {_OPENS[launches.window]}"
+        f"  launches  {launches.count}{each} of {chosen} ({launches.name_base.value} name)"
+        f"{skipped}; window: {_OPENS[launches.window]}"
     )
+    for number, run in enumerate(plan.runs, 1):
+        yield f"  run {number:<5} {run.launches.kernel}"
     yield (
         f"  modes     {plan.replay_mode} replay, cache control {plan.cache_control}, "
         f"clock control {plan.clock_control}, graphs by {plan.graph_profiling}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,8 @@ class Container:
         self.began = 0.0
         self.due = 0.0
         self.kill_reason: str | None = None
+        self._stamps: dict[str, list[str]] = {}
+        self._stamping = threading.Lock()
 
     @property
     def is_running(self) -> bool:
@@ -55,6 +59,19 @@ class Container:
     def log(self, *, previous: bool = False) -> Path:
         """The file of an instance's output."""
         return self.home / f"{self.name}.{self.restarts - (1 if previous else 0)}.log"
+
+    def stamped(self, path: Path, since: str) -> list[bytes]:
+        """The lines of a log with their times, from the second ``since`` on.
+
+        A line's time is when it was first asked for: nobody looked at it earlier.
+        """
+        with self._stamping:
+            lines = [line + b"\n" for line in path.read_bytes().split(b"\n")[:-1]]
+            stamps = self._stamps.setdefault(str(path), [])
+            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+            stamps += [now] * (len(lines) - len(stamps))
+            pairs = list(zip(stamps, lines, strict=True))
+        return [f"{stamp} ".encode() + line for stamp, line in pairs if stamp[:19] >= since[:19]]
 
     def wait_with(self, reason: str, message: str = "") -> None:
         """Say why it does not run."""

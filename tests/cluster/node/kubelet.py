@@ -120,6 +120,9 @@ class Kubelet:
 
     def _lines(self, found: Container, request: Request, previous: bool) -> Iterator[bytes]:
         path = found.log(previous=previous)
+        if request.is_true("timestamps"):
+            yield from found.stamped(path, request.option("sinceTime") or "")
+            return
         limit = int(request.option("limitBytes") or 0)
         tail = request.option("tailLines")
         process = found.process

@@ -3,12 +3,16 @@
 Runs inside containers of the test cluster; standard library only. What it answers follows facts
 recorded from vLLM 0.32: HTTP starts only after loading; ``/start_profile`` and
 ``/stop_profile`` are 404 unless a profiler was configured; children carry their titles as
-their whole command line.
+their whole command line. Called ``sglang`` or ``trtllm-serve`` it has the profiler routes of
+those: SGLang's are always there, and open a window only where asked for CUDA_PROFILER (the
+default is torch's profiler); TensorRT-LLM has none.
 
 Environment (all optional): STANDIN_LOAD_S seconds of loading, STANDIN_CRASH_AFTER_S,
-STANDIN_TOKEN_S seconds a token, STANDIN_KERNELS comma-separated kernel names. A profiler
+STANDIN_TOKEN_S seconds a token, STANDIN_KERNELS comma-separated kernel names, STANDIN_NVTX the
+NVTX range around all but a request's first token, STANDIN_TELLS names of variables that it
+prints with their values, as careless servers do. A profiler
 sets STANDIN_WINDOW: a folder where ``open`` lies while a profiling window is open, and where
-``launches`` gets a line for each kernel launch in it.
+``launches`` gets a line for each kernel launch in it: NVTX range, tab, name.
 """
 
 from __future__ import annotations
@@ -36,9 +40,11 @@ class Engine:
 
     def __init__(self, argv: list[str]) -> None:
         self.arguments = argv
+        self.flavour = os.path.basename(sys.argv[0])
         self.model = next((a for a in argv if not a.startswith("-")), "stand-in")
         self.served = self._value("--served-model-name") or self.model
-        self.port = int(self._value("--port") or 8000)
+        default = 30000 if self.flavour == "sglang" else 8000
+        self.port = int(self._value("--port") or default)
         self.host = self._value("--host") or "127.0.0.1"
         self.key = self._value("--api-key") or os.environ.get("VLLM_API_KEY")
         self.window = os.environ.get("STANDIN_WINDOW", "")
@@ -46,6 +52,7 @@ class Engine:
         self.kernels = [name for name in self.kernels if name] or list(KERNELS)
         self.lock = threading.Lock()
         self.running = self.prompt = self.generated = self.succeeded = 0
+        self.created = time.time()
 
     def _value(self, flag: str) -> str | None:
         for index, part in enumerate(self.arguments):
@@ -58,6 +65,8 @@ class Engine:
     @property
     def profiler(self) -> str | None:
         """The configured profiler: ``cuda``, ``torch`` or none."""
+        if self.flavour == "sglang":
+            return "cuda"
         for part in self.arguments:
             if part.startswith("--profiler-config.profiler="):
                 return part.split("=", 1)[1]
@@ -68,28 +77,58 @@ class Engine:
         return json.loads(config).get("profiler") if config else None
 
     def metrics(self) -> str:
-        """The series that tell load and idleness."""
-        label = f'engine="0",model_name="{self.served}"'
-        rows = [
-            ("vllm:num_requests_running", "gauge", self.running),
-            ("vllm:num_requests_waiting", "gauge", 0),
-            ("vllm:kv_cache_usage_perc", "gauge", 0.0),
-            ("vllm:prompt_tokens_total", "counter", self.prompt),
-            ("vllm:generation_tokens_total", "counter", self.generated),
-        ]
-        lines = []
-        for name, kind, value in rows:
-            lines += [f"# TYPE {name} {kind}", f"{name}{{{label}}} {float(value)}"]
-        lines.append("# TYPE vllm:request_success_total counter")
-        name = "vllm:request_success_total"
-        lines.append(f'{name}{{{label},finished_reason="length"}} {float(self.succeeded)}')
+        """The series that tell load, idleness and the cache, under vLLM's names and labels."""
+        model = f'model_name="{self.served}"'
+        label = f'engine="0",{model}'
+        lines: list[str] = []
+
+        def put(name: str, kind: str, values: dict[str, float]) -> None:
+            lines.append(f"# TYPE vllm:{name} {kind}")
+            lines.extend(f"vllm:{name}{{{labels}}} {float(v)}" for labels, v in values.items())
+            if kind == "counter":
+                born = f"{name.removesuffix('_total')}_created"
+                put(born, "gauge", dict.fromkeys(values, self.created))
+
+        put("num_requests_running", "gauge", {label: self.running})
+        put("num_requests_waiting", "gauge", {label: 0})
+        waiting = {f'{label},reason="{reason}"': 0.0 for reason in ("capacity", "deferred")}
+        put("num_requests_waiting_by_reason", "gauge", waiting)
+        states = {"awake": 1.0, "weights_offloaded": 0.0, "discard_all": 0.0}
+        sleep = {f'{label},sleep_state="{state}"': v for state, v in states.items()}
+        put("engine_sleep_state", "gauge", sleep)
+        put("kv_cache_usage_perc", "gauge", {label: 0.0})
+        put("prompt_tokens_total", "counter", {label: self.prompt})
+        put("generation_tokens_total", "counter", {label: self.generated})
+        ends = dict.fromkeys(("stop", "length", "abort", "error", "repetition"), 0)
+        ends["length"] = self.succeeded
+        done = {f'engine="0",finished_reason="{end}",{model}': v for end, v in ends.items()}
+        put("request_success_total", "counter", done)
+        share = self._value("--gpu-memory-utilization") or "0.92"
+        cache = f'block_size="16",engine="0",gpu_memory_utilization="{share}"'
+        put("cache_config_info", "gauge", {f'{cache},num_gpu_blocks="32768"': 1.0})
         return "\n".join(lines) + "\n"
+
+    def models(self) -> dict:
+        """The one served model."""
+        longest = self._value("--max-model-len") or ""
+        model = {
+            "id": self.served,
+            "object": "model",
+            "created": int(time.time()),
+            "owned_by": "vllm",
+            "root": self.model,
+            "parent": None,
+            "max_model_len": int(longest) if longest.isdigit() else 32768,
+            "permission": [],
+        }
+        return {"object": "list", "data": [model]}
 
     def complete(self, body: dict) -> dict:
         """Answer a completion after the time that its tokens take."""
         tokens = int(body.get("max_tokens") or 16)
         prompt = body.get("prompt") or body.get("messages") or ""
-        length = len(json.dumps(prompt)) // 4 + 1
+        ids = isinstance(prompt, list) and all(isinstance(token, int) for token in prompt)
+        length = len(prompt) if ids else len(json.dumps(prompt)) // 4 + 1
         with self.lock:
             self.running += 1
         time.sleep(tokens * float(os.environ.get("STANDIN_TOKEN_S", "0.001")))
@@ -101,24 +140,23 @@ class Engine:
             self.succeeded += 1
         usage = {"prompt_tokens": length, "completion_tokens": tokens}
         usage["total_tokens"] = length + tokens
-        choice = {"index": 0, "text": "x" * tokens, "finish_reason": "length"}
+        choice = {"index": 0, "text": "x" * tokens, "logprobs": None, "finish_reason": "length"}
         return {
             "id": f"cmpl-{self.succeeded}",
             "object": "text_completion",
+            "created": int(time.time()),
             "model": self.served,
             "choices": [choice],
             "usage": usage,
         }
 
     def _launch(self, tokens: int) -> None:
-        if not self.window:
-            return
-        is_open = os.path.exists(os.path.join(self.window, "open"))
-        if self.profiler == "cuda" and not is_open:
+        if not self.window or not os.path.exists(os.path.join(self.window, "open")):
             return
         with self.lock, open(os.path.join(self.window, "launches"), "a") as log:
-            for _ in range(tokens):
-                log.writelines(name + "\n" for name in self.kernels)
+            for token in range(tokens):
+                around = os.environ.get("STANDIN_NVTX", "") if token else ""
+                log.writelines(f"{around}\t{name}\n" for name in self.kernels)
 
     def set_window(self, *, is_open: bool) -> None:
         """What cudaProfilerStart and cudaProfilerStop do."""
@@ -146,7 +184,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         is_text = isinstance(body, str)
         data = body.encode() if is_text else json.dumps(body).encode()
         self.send_response(code)
-        self.send_header("Content-Type", "text/plain" if is_text else "application/json")
+        kind = "text/plain; version=1.0.0; charset=utf-8" if is_text else "application/json"
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -156,6 +195,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return not (key and path.startswith("/v1")) or (
             self.headers.get("Authorization") == f"Bearer {key}"
         )
+
+    def _complete(self, raw: bytes) -> None:
+        if self.headers.get_content_type() != "application/json":
+            self._refuse(400, "BadRequestError", "only application/json is taken")
+            return
+        body, served = json.loads(raw or b"{}"), self.engine.served
+        if body.get("model") in (None, served):
+            self._send(200, self.engine.complete(body))
+        else:
+            self._refuse(404, "NotFoundError", f"no model {body['model']!r} here, only {served!r}")
+
+    def _refuse(self, code: int, kind: str, message: str) -> None:
+        error = {"message": message, "type": kind, "param": None, "code": code}
+        self._send(code, {"error": error})
 
     def answer(self) -> None:
         """Answer any request."""
@@ -173,15 +226,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.command == "GET" and path == "/metrics":
             self._send(200, engine.metrics())
         elif self.command == "GET" and path == "/v1/models":
-            model = {"id": engine.served, "object": "model", "owned_by": "vllm"}
-            self._send(200, {"object": "list", "data": [model]})
+            self._send(200, engine.models())
         elif self.command == "POST" and path in ("/v1/completions", "/v1/chat/completions"):
-            self._send(200, engine.complete(json.loads(raw or b"{}")))
+            self._complete(raw)
         elif self.command == "POST" and path in ("/start_profile", "/stop_profile"):
-            if engine.profiler is None:
+            if engine.profiler is None or engine.flavour == "trtllm-serve":
                 self._send(404, {"detail": "Not Found"})
             else:
-                engine.set_window(is_open=path == "/start_profile")
+                opens = path == "/start_profile"
+                if engine.flavour == "sglang" and opens:
+                    wanted = json.loads(raw or b"{}").get("activities") or ["CPU", "GPU"]
+                    opens = "CUDA_PROFILER" in wanted
+                engine.set_window(is_open=opens)
                 self._send(200, "")
         else:
             self._send(404, {"detail": "Not Found"})
@@ -201,8 +257,12 @@ def main() -> int:
     """Load, serve, end on SIGTERM."""
     argv = sys.argv[1:]
     engine = Engine(argv[1:] if argv[:1] == ["serve"] else argv)
-    print(f"INFO vLLM API server version {VERSION}", flush=True)
-    print(f"INFO non-default args: {engine.arguments}", flush=True)
+    said = f"(APIServer pid={os.getpid()}) INFO {time.strftime('%m-%d %H:%M:%S')} [api_utils.py:1]"
+    print(f"{said} version {VERSION}", flush=True)
+    print(f"{said} non-default args: {engine.arguments}", flush=True)
+    for name in os.environ.get("STANDIN_TELLS", "").split(","):
+        if name:
+            print(f"INFO loaded {os.environ.get(name)}, {name}={os.environ.get(name)}", flush=True)
     if os.environ.get("VLLM_PORT", "").startswith("tcp://"):
         # A Service called vllm injects this; the real server refuses to start, too.
         print(f"ValueError: VLLM_PORT '{os.environ['VLLM_PORT']}' appears to be a URI", flush=True)

@@ -1,13 +1,19 @@
 """A stand-in for ``ncu``: options, waiting, messages and failures of the real one, no GPU.
 
 Runs inside containers of the test cluster; standard library only. It starts the program after
-its options with STANDIN_WINDOW set, sees kernel launches that the stand-in engine writes
-there, prints what ncu prints, and at the end copies a ready-made report to ``-o``.
+its options with STANDIN_WINDOW set: a folder where a file ``open`` lies while launches count, from
+the start or, with ``--profile-from-start off``, from the program's cudaProfilerStart on. It sees
+the launches that the program notes there (the stand-in engine, or the real one through
+``realengine/cuda.py``), prints what ncu prints, and in the end copies a ready report to ``-o``.
 
-``--report-from FILE`` (or STANDIN_NCU_REPORT) names that report; without it eight bytes are
-written that begin like a report and hold nothing. STANDIN_NCU_FAIL makes it fail as the real
+``--report-from FILE`` (or STANDIN_NCU_REPORT) names that report, or a folder with one for each
+kernel, called by the function; without it eight bytes are written that begin like a report and
+hold nothing. STANDIN_NCU_FAIL makes it fail as the real
 one does: permission, driver-busy, no-kernels, device-error, memory, hang, truncated, no-driver.
 STANDIN_NCU_PASSES and STANDIN_NCU_PASS_S say how many passes a kernel takes, and how long each.
+
+A program that would launch one empty kernel through the driver (a control probe) is not run, as
+there is no driver: its launch is seen, unless STANDIN_NO_CUDA is set.
 """
 
 from __future__ import annotations
@@ -51,7 +57,6 @@ OTHERS = (
     "--target-processes",
     "--replay-mode",
     "--graph-profiling",
-    "--nvtx-include",
     "--clock-control",
     "--cache-control",
     "--config-file",
@@ -62,13 +67,16 @@ OTHERS = (
     "--max-connections",
     "--kernel-id",
     "--range-filter",
+    "--pipeline-boost-state",
 )
 FLAGS = ("-f", "--force-overwrite", "--nvtx", "--verbose", "--csv", "--quiet")
+FLAGS += ("--disable-extra-suffixes",)
 PERMISSION = (
     "ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance "
     "Counters on the target device 0. For instructions on enabling permissions and to get more "
     "information see https://developer.nvidia.com/ERR_NVGPUCTRPERM"
 )
+PROBE = "solscope_probe"
 BUSY = (
     "Profiling failed because a driver resource was unavailable. Ensure that no other tool "
     "(like DCGM) is concurrently collecting profiling data."
@@ -82,6 +90,8 @@ class Options:
         self.values = {"from_start": "on", "kill": "off", "mode": "launch-and-attach"}
         self.values |= {"hostname": "localhost", "port": str(BASE_PORT)}
         self.force = False
+        self.nvtx = False
+        self.ranges: list[str] = []
         self.program: list[str] = []
         index = 0
         while index < len(argv):
@@ -89,20 +99,27 @@ class Options:
             if not part.startswith("-"):
                 self.program = argv[index:]
                 break
-            if part in VALUED or part in OTHERS:
+            if part in VALUED or part in OTHERS or part == "--nvtx-include":
                 if not joined:
                     index += 1
                     value = argv[index] if index < len(argv) else ""
-                self.values[VALUED.get(part, part)] = value
+                if part == "--nvtx-include":
+                    self.ranges.append(value)
+                else:
+                    self.values[VALUED.get(part, part)] = value
             elif part in FLAGS:
                 self.force |= part in ("-f", "--force-overwrite")
+                self.nvtx |= part == "--nvtx"
             else:
                 say("ERROR", f"unrecognised option '{part}'. Use --help for further details.")
                 raise SystemExit(1)
             index += 1
 
-    def wanted(self, name: str) -> bool:
-        """Whether a kernel passes ``-k``: by the function's name, exact or ``regex:``."""
+    def wanted(self, name: str, around: str = "") -> bool:
+        """Whether a launch passes ``-k`` (by the function's name, exact or ``regex:``) and,
+        where NVTX is on, lies in one of the included push/pop ranges."""
+        if self.nvtx and self.ranges and f"{around}/" not in self.ranges:
+            return False
         pattern = self.values.get("kernel")
         if pattern is None:
             return True
@@ -126,9 +143,12 @@ def say(level: str, text: str) -> None:
 class Window:
     """The folder shared with the program: is the window open, which kernels were launched."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_open: bool) -> None:
         self.folder = tempfile.mkdtemp(prefix="ncu-window-")
         self._at = 0
+        if is_open:
+            with open(os.path.join(self.folder, "open"), "w"):
+                pass
 
     def launches(self) -> list[str]:
         """Names that are new since the last call."""
@@ -151,22 +171,33 @@ class Profiler:
         self.fail = os.environ.get("STANDIN_NCU_FAIL", "")
         self.skip = int(options.values.get("skip", 0))
         self.count = int(options.values["count"]) if "count" in options.values else None
+        self._most = float("inf") if self.count is None else self.count
+        self.seen: dict[str, int] = {}
         self.profiled = 0
+        self.first = ""
         self.broken = False
+
+    def _count(self, key: str) -> int:
+        return max(0, self.seen.get(key, 0) - self.skip)
 
     @property
     def is_full(self) -> bool:
-        """Whether the launch count is reached."""
-        return self.count is not None and self.profiled >= self.count
+        """Whether the launch count is reached; each kernel's for itself never is."""
+        is_each = self.options.values.get("--filter-mode") == "per-launch-config"
+        return not is_each and self._count("") >= self._most
 
-    def see(self, name: str) -> None:
+    def see(self, line: str) -> None:
         """Take one launch: filter, skip, profile."""
-        if self.is_full or self.broken or not self.options.wanted(name):
+        around, _, name = line.rpartition("\t")
+        if self.broken or not self.options.wanted(name, around):
             return
-        if self.fail == "no-kernels":
+        # Launches are counted together, or each kernel's for itself.
+        each = self.options.values.get("--filter-mode") == "per-launch-config"
+        key = name if each else ""
+        if self.fail == "no-kernels" or self._count(key) >= self._most:
             return
-        if self.skip > 0:
-            self.skip -= 1
+        self.seen[key] = self.seen.get(key, 0) + 1
+        if self.seen[key] <= self.skip:
             return
         if self.fail == "permission":
             self._break(PERMISSION)
@@ -199,6 +230,7 @@ class Profiler:
         sys.stdout.write(f" - {passes} passes\n")
         sys.stdout.flush()
         self.profiled += 1
+        self.first = self.first or function_name(name)
 
     def finish(self, program_code: int | None) -> int:
         """Say how it went, write the report, give the exit code."""
@@ -220,6 +252,8 @@ class Profiler:
         path = expanded(output, self.pid)
         source = self.options.values.get("report") or os.environ.get("STANDIN_NCU_REPORT")
         data = b"NVR\0\0\0\0\0"
+        if source and os.path.isdir(source):
+            source = os.path.join(source, f"{self.first}.ncu-rep")
         if source:
             with open(source, "rb") as ready:
                 data = ready.read()
@@ -260,7 +294,9 @@ def run(options: Options) -> int:
         name = options.program[0]
         say("ERROR", f"'{name}' does not exist or is not an executable.")
         return 1
-    window = Window()
+    if any(PROBE in word for word in options.program) and not os.environ.get("STANDIN_NO_CUDA"):
+        return probe(options)
+    window = Window(is_open=options.values["from_start"] != "off")
     with child_of(options.program, window) as child:
         say("PROF", f"Connected to process {child.pid} ({shutil.which(options.program[0])})")
         profiler = Profiler(options, child.pid)
@@ -278,6 +314,17 @@ def run(options: Options) -> int:
         for name in window.launches():
             profiler.see(name)
         return profiler.finish(None if killed else max(0, child.returncode))
+
+
+def probe(options: Options) -> int:
+    """What profiling one launch of an empty kernel says."""
+    pid = os.getpid()
+    say("PROF", f"Connected to process {pid} ({shutil.which(options.program[0])})")
+    profiler = Profiler(options, pid)
+    if profiler.fail not in ("permission", "driver-busy"):
+        profiler.fail = ""
+    profiler.see(f"\t{PROBE}")
+    return profiler.finish(0)
 
 
 @contextlib.contextmanager
@@ -306,7 +353,7 @@ def launch(options: Options) -> int:
     with socket.create_server(("127.0.0.1", port)) as listener:
         say("PROF", f"Waiting for profiler to attach on ports {port}-{port + 63}.")
         connection, _ = listener.accept()
-    window = Window()
+    window = Window(is_open=options.values["from_start"] != "off")
     with connection, child_of(options.program, window) as child:
         out = connection.makefile("w")
 

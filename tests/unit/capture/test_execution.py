@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.captures import a_capture_settings
 from tests.fakes.cluster import FakeCluster
 
 from solscope.capture.execution import (
@@ -30,29 +31,9 @@ from solscope.cluster.secrecy import is_secret_name, masked
 from solscope.errors import CaptureError
 from solscope.evidence import bundle as bundles
 from solscope.evidence.redaction import Redactor
-from solscope.model.capture import CaptureSettings, Limits, Traffic
 from solscope.model.evidence import BundleSource
 
 MIB = 1 << 20
-
-
-def settings() -> CaptureSettings:
-    return CaptureSettings(
-        experiment="x",
-        run="0",
-        context=None,
-        namespace="prod",
-        workload="deploy/engine",
-        sister="s",
-        sister_kind="Job",
-        container="vllm",
-        port=8000,
-        health="/health",
-        ncu="ncu",
-        output="b",
-        traffic=Traffic(),
-        limits=Limits(),
-    )
 
 
 @pytest.fixture
@@ -92,7 +73,7 @@ def whole(data: bytes) -> ExecResult:
 def fetch(cluster: FakeCluster, data: bytes, bundle: bundles.Bundle, **changes: Any) -> Path:
     sha256 = hashlib.sha256(data).hexdigest()
     told = {"name": "r.ncu-rep", "sha256": sha256, "size_bytes": len(data), **changes}
-    sister = Sister(cluster=cluster, settings=settings(), pod="p")
+    sister = Sister(cluster=cluster, settings=a_capture_settings(), pod="p")
     file = collect.fetch(sister, collect.Remote(**told), bundle, lambda _: None)
     return bundle.folder / file.artifact.path
 

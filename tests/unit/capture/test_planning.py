@@ -431,3 +431,60 @@ def test_a_budget_is_read_wherever_its_verdict_stands() -> None:
     assert evidence.verdict_of_budget(two, where="b.json") == "mixed"
     with pytest.raises(UsageError, match="no budget verdict"):
         evidence.verdict_of_budget({"kernels": [{"bound": "dram"}]}, where="b.json")
+
+
+# -- several kernels -------------------------------------------------------------------------------
+
+
+def test_several_kernels_are_counted_each_for_itself_in_one_run() -> None:
+    plan = a_plan(kernels=("fused_moe", "flash_fwd"), launches=3)
+    words = list(plan.arguments)
+    assert words[words.index("--filter-mode") + 1] == "per-launch-config"
+    assert plan.launches.wanted == 6
+    assert plan.each() == (plan,)
+    assert "plan-count-per-kernel" in codes(plan)
+    (launches,) = [i for i in plan.cost.inputs if i.name == "launches"]
+    assert (launches.value, launches.source) == (6, "--launches of each kernel")
+
+
+def test_one_kernel_needs_no_filter_mode() -> None:
+    plan = a_plan(launches=3)
+    assert "--filter-mode" not in plan.arguments
+    assert plan.launches.wanted == 3
+
+
+def test_an_ncu_that_cannot_count_each_says_that_the_count_is_shared() -> None:
+    plan = a_plan(kernels=("fused_moe", "flash_fwd"), ncu_version="2022.3")
+    assert "--filter-mode" not in plan.arguments
+    assert "plan-count-is-shared" in codes(plan)
+    assert (
+        "--filter-mode"
+        in a_plan(kernels=("fused_moe", "flash_fwd"), ncu_version="2022.4").arguments
+    )
+
+
+def test_a_run_for_each_kernel_has_its_own_filter_and_report() -> None:
+    plan = a_plan(kernels=("fused_moe", "void moe<int>"), launches=2, runs_each=True)
+    first, second = plan.each()
+    assert (first.launches.kernel, second.launches.kernel) == (
+        "regex:fused_moe",
+        "regex:void moe<int>",
+    )
+    assert (first.launches.name_base, second.launches.name_base) == (
+        NameBase.FUNCTION,
+        NameBase.DEMANGLED,
+    )
+    assert first.output != second.output
+    assert plan.arguments == first.arguments
+    assert all("--filter-mode" not in one.arguments for one in (first, second))
+    assert plan.command_line.count("--launch-count 2") == 2
+    assert planfile.from_json(planfile.to_json(plan), where="plan") == plan
+    (launches,) = [i for i in plan.cost.inputs if i.name == "launches"]
+    assert launches.value == 4
+
+
+def test_a_server_without_a_profiler_endpoint_is_not_given_its_window() -> None:
+    assert a_plan(facts={"target": "deploy/x"}).launches.window is Window.ENGINE_PROFILER
+    facts = {"target": "deploy/x", "engine": "tensorrt-llm"}
+    assert a_plan(facts=facts).launches.window is Window.WHOLE_RUN
+    assert a_plan(run=("trtllm-serve", "m")).launches.window is Window.WHOLE_RUN

@@ -82,3 +82,8 @@ def test_log_lines_of_kubectl_are_not_taken_for_the_cause() -> None:
 def test_a_command_that_never_ran_is_told_from_one_that_failed(text: str) -> None:
     assert complaints.is_not_started(text)
     assert not complaints.is_not_started("cat: /x: No such file or directory")
+
+
+def test_a_pod_that_has_ended_takes_no_command() -> None:
+    said = "error: cannot exec into a container in a completed pod; current phase is Failed"
+    assert complaints.is_not_started(said)

@@ -56,3 +56,10 @@ def test_free_text_loses_its_secrets(text: str, secret: str) -> None:
 
 def test_free_text_keeps_the_rest() -> None:
     assert masked("--api-key x --max-num-batched-tokens 1024").endswith(" 1024")
+
+
+def test_an_empty_value_does_not_take_the_next_line_s_first_word() -> None:
+    assert masked("HF_TOKEN=\nINFO ready") == "HF_TOKEN=\nINFO ready"
+    assert masked("HF_TOKEN: \nINFO ready") == "HF_TOKEN: \nINFO ready"
+    assert masked("serve --api-key\nINFO ready") == "serve --api-key\nINFO ready"
+    assert masked("serve --api-key \\\n  abc") == "serve --api-key \\\n  <redacted>"

@@ -172,7 +172,20 @@ def _of_container(entry: Object) -> Trouble | None:
     return None
 
 
-def log(cluster: Cluster, namespace: str, pod: str, container: str) -> str:
-    """A container's whole log so far; empty where it has none. Raises ClusterError."""
+def log(
+    cluster: Cluster,
+    namespace: str,
+    pod: str,
+    container: str,
+    *,
+    since: str | None = None,
+    stamped: bool = False,
+) -> str:
+    """A container's log so far, or from the second ``since`` on; empty where it has none.
+
+    ``stamped`` puts each line's time before it. Raises ClusterError.
+    """
     path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log?container={container}"
+    path += "&timestamps=true" if stamped else ""
+    path += f"&sinceTime={since}" if since else ""
     return cluster.raw(path).decode("utf-8", "replace")

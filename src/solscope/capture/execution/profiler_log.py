@@ -12,6 +12,7 @@ _BEGUN = re.compile(r'==PROF== Profiling "(?P<name>[^"]*)"[^:\n]*: 0%')
 _PASSES = re.compile(r"100% - (?P<passes>\d+) pass(?:es)?")
 _ERROR = re.compile(r"==ERROR== (?P<text>.*)")
 _REPORT = re.compile(r"==PROF== Report: (?P<path>\S+)")
+_THERE = re.compile(r"==PROF== Connected to process")
 _GONE = re.compile(r"==PROF== Disconnected from process")
 _NONE = "No kernels were profiled"
 # The exit code of a server that was told to end says nothing of the capture.
@@ -26,6 +27,7 @@ class ProfilerLog:
     passes: tuple[int, ...] = ()
     errors: tuple[str, ...] = ()
     reports: tuple[str, ...] = ()
+    has_connected: bool = False
     has_disconnected: bool = False
     has_none: bool = False
 
@@ -52,6 +54,7 @@ def read(text: str) -> ProfilerLog:
         passes=tuple(int(found["passes"]) for found in _PASSES.finditer(text)),
         errors=tuple(error for error in errors if not _HARMLESS.search(error)),
         reports=tuple(found["path"] for found in _REPORT.finditer(text)),
+        has_connected=bool(_THERE.search(text)),
         has_disconnected=bool(_GONE.search(text)),
         has_none=_NONE in text,
     )

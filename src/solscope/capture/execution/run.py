@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
+import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
-from solscope.capture.execution import cleanup, collect, pods, production, scripts, workload
+from solscope.capture.execution import cleanup, production
 from solscope.capture.execution.journal import Facts, Journal
-from solscope.capture.execution.server import SIDECAR, Sister, wait_ready
-from solscope.capture.execution.window import ATTACH_LOG, Capture
-from solscope.cluster.port import Cluster, Conflict, NotFound
-from solscope.errors import CaptureError, ClusterError, SolscopeError
+from solscope.capture.execution.spelling import Speller
+from solscope.capture.execution.stage import Stage
+from solscope.cluster.port import Cluster, NotFound
+from solscope.errors import CaptureError, ClusterError
 from solscope.model import sister as sisters
 from solscope.model.capture import CaptureSettings, PodState, WorkloadState
-from solscope.model.evidence import Receipt
-from solscope.model.plan import CapturePlan, Strategy
+from solscope.model.plan import CapturePlan
 
 WATCH_EVERY_S = 10.0
-LOG_FILE, ATTACH_LOG_FILE = "logs/server.log", "logs/ncu-attach.log"
-RUN_ANNOTATION = "solscope/run"
+REPEAT_EVERY_S = 15.0
+_CREATED = re.compile(r"\d+-create(?:-\d+)?\Z")
 _RIGHTS = (
     ("create", "jobs.batch"),
     ("delete", "jobs.batch"),
@@ -34,49 +32,55 @@ _RIGHTS = (
 
 @dataclass(slots=True)
 class Run:
-    """One capture on one cluster. ``say`` tells people how far it is."""
+    """One capture on one cluster: a stage for each start of the server that the plan wants.
+
+    ``sisters`` are the stages' in order. ``say`` tells people how far it is.
+    """
 
     cluster: Cluster
     plan: CapturePlan
-    sister: sisters.Sister
+    sisters: Sequence[sisters.Sister]
     settings: CaptureSettings
     journal: Journal
-    ncu: str
     say: Callable[[str], None]
+    stages: tuple[Stage, ...] = field(init=False)
+    _now: Stage = field(init=False)
     _watched_at: float = field(default=0.0)
-    _is_foreign: bool = field(default=False)
+    _said: tuple[str, float] = field(default=("", 0.0))
+
+    def __post_init__(self) -> None:
+        pairs = zip(self.plan.each(), self.sisters, strict=True)
+        self.stages = tuple(
+            Stage(
+                number=number,
+                plan=plan,
+                sister=sister,
+                cluster=self.cluster,
+                settings=self.settings,
+                journal=self.journal,
+                tick=self._tick,
+            )
+            for number, (plan, sister) in enumerate(pairs, 1)
+        )
+        self._now = self.stages[0]
 
     # -- the way up ----------------------------------------------------------------------------
 
-    def capture(self, rehearse: Callable[[], Facts], inspect: Callable[[], Facts]) -> None:
+    def capture(self, rehearse: Callable[[Stage], Facts], inspect: Callable[[], Facts]) -> None:
         """Every step up to reports that are home and usable.
 
-        ``rehearse`` asks the cluster whether it would take the sister, ``inspect`` reads what
-        came home; both raise CaptureError. A step that ended well before is not done again.
+        ``rehearse`` asks the cluster whether it would take a stage's sister, ``inspect`` reads
+        what came home; both raise CaptureError. A step that ended well before is not done again.
         """
-        step = self.journal.once
-        step("production-before", self._kubectl("get", self.settings.workload), self._before)
-        step("rights", self._kubectl("auth", "can-i", "--list"), self._rights)
-        step("rehearse", self._create("--dry-run=server"), rehearse)
-        step("create", self._create(), self._make)
-        limits = self.settings.limits
-        selector = f"experiment={self.settings.experiment}"
-        step("start", self._kubectl("get", "pods", "-l", selector, "--watch"), self._started)
-        if self.plan.strategy in (Strategy.ATTACH, Strategy.PRELOAD):
-            step("attach", self._exec(SIDECAR, *self.sister.attach_command), self._attach)
-        step("ready", self._ask("GET", self.settings.health), self._ready)
-        step("warm-up", self._ask("POST", "/v1/completions"), self._warm_up)
-        window = self._window()
-        step("control-probe", self._exec(None, self.ncu, "..."), lambda: window.probe(self.ncu))
-        step("open-window", self._ask("POST", "/start_profile"), window.open)
-        step(
-            "profile",
-            self._ask("POST", "/v1/completions"),
-            lambda: window.drive(limits.window_s),
-        )
-        step("close-window", self._ask("POST", "/stop_profile"), window.close)
-        step("finish", self._exec(None, "kill", "-TERM", "SERVER"), self._finish)
-        step("collect", self._exec(SIDECAR, "tail", "-c", "+OFFSET", "REPORT"), self._collect)
+        say, step = Speller(self.settings), self.journal.once
+        step("production-before", say.target(), self._before)
+        step("rights", say.kubectl("auth", "can-i", "--list"), self._rights)
+        for stage in self.stages:
+            self._now = stage
+            stage.go(rehearse)
+            if stage is not self.stages[-1]:
+                # The next stage has objects of the same names, and wants the same GPU.
+                step(stage.name("remove"), self._deletion(), self._remove)
         step("inspect", ("solscope", "read", "ncu-profiles"), inspect)
 
     def _before(self) -> Facts:
@@ -96,150 +100,33 @@ class Run:
             )
         return {"allowed": [f"{verb} {resource}" for verb, resource in _RIGHTS]}
 
-    def _make(self) -> Facts:
-        made = []
-        for item in self.sister.objects:
-            made.append(self._make_one(item))
-        self._note_objects(made)
-        return {"made": made}
-
-    def _make_one(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
-        kind, name = str(item["kind"]), str(item["metadata"]["name"])
-        try:
-            found = self.cluster.create(item)
-        except Conflict:
-            # A crash between the creation and its receipt: the object is this run's own.
-            found = self.cluster.get(kind, name)
-            if not self._is_own(found):
-                self._is_foreign = True
-                raise
-        return {"kind": kind, "name": name, "uid": (found.get("metadata") or {}).get("uid")}
-
-    def _is_own(self, found: Mapping[str, Any]) -> bool:
-        annotations = found["metadata"].get("annotations") or {}
-        return bool(annotations.get(RUN_ANNOTATION) == self.settings.run)
-
-    def _note_objects(self, made: Sequence[Mapping[str, Any]]) -> None:
-        now = self.journal.bundle.now()
-        names = tuple(f"{item['kind']}/{item['name']}, uid {item['uid']}" for item in made)
-        self.journal.bundle.receipt(
-            Receipt(step="objects-made", begun=now, ended=now, is_ok=True, objects=names)
-        )
-
-    def _started(self) -> Facts:
-        settings = self.settings
-        pod = pods.wait_running(
-            self.cluster,
-            settings.experiment,
-            (settings.sister_kind, settings.sister),
-            settings.container,
-            settings.limits.schedule_s,
-        )
-        node = (pod.get("spec") or {}).get("nodeName")
-        return {"pod": pod["metadata"]["name"], "uid": pod["metadata"].get("uid"), "node": node}
-
-    def _attach(self) -> Facts:
-        """Start the second ncu in the sidecar, detached; the server stands still until then."""
-        sister = self._reached()
-        command = self.sister.attach_command
-        if self.plan.strategy is Strategy.PRELOAD:
-            self._believe_endpoint(sister)
-        script = f'mkdir -p {scripts.NOTES}; nohup "$@" >{ATTACH_LOG} 2>&1 </dev/null & echo $!'
-        done = sister.exec(("sh", "-c", script, "sh", *command), container=SIDECAR)
-        if done.exit_code != 0:
-            raise CaptureError(f"the second ncu did not start: {done.stderr.strip()[-300:]}")
-        return {"pid": done.stdout.decode("utf-8", "replace").strip()}
-
-    def _believe_endpoint(self, sister: Sister) -> None:
-        """Raise CaptureError unless something listens where the second ncu would connect."""
-        words = list(self.plan.arguments)
-        port = words[words.index("--port") + 1] if "--port" in words else "49152"
-        program = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])), 5)"
-        done = sister.exec(("python3", "-c", program, port), container=SIDECAR)
-        if done.exit_code != 0:
-            raise CaptureError(
-                f"nothing listens on 127.0.0.1:{port} of the sister",
-                where=f"pod/{sister.pod}",
-                hint="preload is unverified: plan with --strategy launch",
-            )
-
-    def _ready(self) -> Facts:
-        seconds = wait_ready(self._reached(), self.settings.limits.ready_s, self._tick)
-        return {"seconds": round(seconds, 3)}
-
-    def _warm_up(self) -> Facts:
-        rounds = workload.warm_up(self._reached(), self.settings.limits.warm_up_s, self._tick)
-        return {
-            "rounds": len(rounds),
-            "tokens_per_s": [round(batch.tokens_per_s, 1) for batch in rounds[-4:]],
-            "requests": sum(batch.requests for batch in rounds),
-            "failed": sum(batch.failed for batch in rounds),
-        }
-
-    def _finish(self) -> Facts:
-        answer = self._window().finish(self.settings.limits.finish_s)
-        self.save_logs()
-        if not answer["reports"]:
-            log = self._window().log()
-            raise CaptureError(
-                log.errors[0] if log.errors else "ncu ended without a report",
-                where=f"pod/{self._pod_name()}",
-                hint="the diagnosis beside this says why",
-            )
-        return answer
-
-    def _collect(self) -> Facts:
-        sister = self._reached()
-        there = collect.index(sister)
-        if not there:
-            raise CaptureError(
-                "ncu wrote no report into the results",
-                where=f"pod/{sister.pod}:{scripts.RESULTS}",
-                hint="its log is in the bundle: `solscope diagnose --bundle` reads it",
-            )
-        files = [collect.fetch(sister, one, self.journal.bundle, self._tick) for one in there]
-        return {"files": [asdict(file) for file in files]}
-
     # -- the way down --------------------------------------------------------------------------
 
-    def save_logs(self) -> None:
-        """Keep what the server and ncu said, as far as it can still be had."""
-        if not self.journal.has("start"):
-            self._save_early_logs()
-            return
-        with contextlib.suppress(ClusterError):
-            self.journal.bundle.write(LOG_FILE, self._reached().log())
-        if self.plan.strategy in (Strategy.ATTACH, Strategy.PRELOAD):
-            with contextlib.suppress(ClusterError):
-                self.journal.bundle.write(ATTACH_LOG_FILE, self._window().log_text())
+    def hear_out(self) -> None:
+        """Let ncu say why it failed, where it can still."""
+        self._now.hear_out()
 
-    def _save_early_logs(self) -> None:
-        with contextlib.suppress(SolscopeError):
-            pod = pods.find(self.cluster, self.settings.experiment)
-            if pod is None:
-                return
-            name = str(pod["metadata"]["name"])
-            for entry in (pod.get("status") or {}).get("initContainerStatuses") or ():
-                text = pods.log(self.cluster, self.settings.namespace, name, entry["name"])
-                if text:
-                    self.journal.bundle.write(f"logs/{entry['name']}.log", text)
+    def save_logs(self) -> None:
+        """Keep what the present stage's server and ncu said."""
+        self._now.save_logs()
 
     @property
     def owns_objects(self) -> bool:
         """Whether this run may have made anything in the cluster."""
-        has_tried = any(step.endswith("-create") for step in self.journal.taken)
-        return has_tried and not self._is_foreign
+        has_tried = any(_CREATED.match(step) for step in self.journal.taken)
+        return has_tried and not any(stage.is_foreign for stage in self.stages)
 
     def clean(self) -> Facts:
         """Remove all that the run made, and prove it. Raises CaptureError where it is not."""
-        experiment = self.settings.experiment
-        selector = f"experiment={experiment}"
-        argv = self._kubectl("delete", "jobs,deployments,configmaps,pods", "-l", selector)
-        return self.journal.take(
-            "cleanup",
-            argv,
-            lambda: cleanup.remove(self.cluster, experiment, self.settings.limits.cleanup_s),
-        )
+        return self.journal.take("cleanup", self._deletion(), self._remove)
+
+    def _remove(self) -> Facts:
+        limit_s = self.settings.limits.cleanup_s
+        return cleanup.remove(self.cluster, self.settings.experiment, limit_s)
+
+    def _deletion(self) -> tuple[str, ...]:
+        kinds, selector = ",".join(cleanup.KINDS), f"experiment={self.settings.experiment}"
+        return Speller(self.settings).kubectl("delete", kinds, "-l", selector)
 
     def compare_production(self) -> tuple[WorkloadState, tuple[str, ...]]:
         """Production's state after the capture, and what differs from before."""
@@ -251,23 +138,15 @@ class Run:
             seen.append(after)
             return {**asdict(after), "differences": production.differences(before, after)}
 
-        self.journal.take("production-after", self._kubectl("get", self.settings.workload), look)
+        self.journal.take("production-after", Speller(self.settings).target(), look)
         return seen[0], production.differences(before, seen[0])
-
-    # -- what the steps share ------------------------------------------------------------------
-
-    def _reached(self) -> Sister:
-        return Sister(cluster=self.cluster, settings=self.settings, pod=self._pod_name())
-
-    def _pod_name(self) -> str:
-        return str(self.journal.answers["start"]["pod"])
-
-    def _window(self) -> Capture:
-        return Capture(sister=self._reached(), plan=self.plan, tick=self._tick)
 
     def _tick(self, text: str) -> None:
         """Say how far it is, and now and then look whether production suffers."""
-        self.say(text)
+        last, said_at = self._said
+        if text != last or time.monotonic() - said_at >= REPEAT_EVERY_S:
+            self.say(text)
+            self._said = (text, time.monotonic())
         if time.monotonic() - self._watched_at < WATCH_EVERY_S:
             return
         self._watched_at = time.monotonic()
@@ -285,24 +164,6 @@ class Run:
                 where=self.settings.workload,
                 hint="the capture is ended as a precaution; look at production first",
             )
-
-    def _kubectl(self, *words: str) -> tuple[str, ...]:
-        context = self.settings.context
-        named = ("--context", context) if context else ()
-        return ("kubectl", *named, "--namespace", self.settings.namespace, *words)
-
-    def _create(self, *words: str) -> tuple[str, ...]:
-        return self._kubectl("create", "-f", "capture/sister.yaml", "--validate=strict", *words)
-
-    def _exec(self, container: str | None, *words: str) -> tuple[str, ...]:
-        where = f"{self.settings.sister_kind.lower()}/{self.settings.sister}"
-        return self._kubectl(
-            "exec", where, "-c", container or self.settings.container, "--", *words
-        )
-
-    def _ask(self, method: str, path: str) -> tuple[str, ...]:
-        url = f"http://127.0.0.1:{self.settings.port}{path}"
-        return self._exec(None, "curl", "-X", method, url)
 
 
 def _state(facts: Facts) -> WorkloadState:

@@ -12,9 +12,12 @@ COLLECTED = f"{RESULTS}/.collected"
 ASK = """
 import json, os, sys, urllib.error, urllib.request
 method, url, limit = sys.argv[1], sys.argv[2], float(sys.argv[3])
-data = b"" if method == "POST" else None
+body = sys.argv[4] if len(sys.argv) > 4 else ""
+data = body.encode() if method == "POST" else None
 request = urllib.request.Request(url, data, method=method)
-key = os.environ.get("VLLM_API_KEY")
+if body:
+    request.add_header("Content-Type", "application/json")
+key = os.environ.get("VLLM_API_KEY") or os.environ.get("SGLANG_API_KEY")
 if key:
     request.add_header("Authorization", "Bearer " + key)
 opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -27,7 +30,7 @@ except OSError as error:
     told = {"status": None, "body": str(error)}
 print(json.dumps(told))
 """
-"""METHOD URL SECONDS -> ``{"status", "body"}``; status ``null`` where nothing answers."""
+"""METHOD URL SECONDS [JSON] -> ``{"status", "body"}``; status ``null`` where nothing answers."""
 
 LOAD = """
 import json, os, random, sys, threading, time, urllib.error, urllib.request
@@ -35,8 +38,9 @@ told = json.loads(sys.argv[1])
 base, folder = told["base"], told["folder"]
 opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 headers = {"Content-Type": "application/json"}
-if os.environ.get("VLLM_API_KEY"):
-    headers["Authorization"] = "Bearer " + os.environ["VLLM_API_KEY"]
+key = os.environ.get("VLLM_API_KEY") or os.environ.get("SGLANG_API_KEY")
+if key:
+    headers["Authorization"] = "Bearer " + key
 def ask(path, body=None, limit=60):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(base + path, data, headers)
@@ -103,6 +107,7 @@ fi
 
 END_SERVER = """
 signal=$1
+own=" $(cat "$2"/*/pid 2>/dev/null | tr '\\n' ' ') "
 for comm in /proc/[0-9]*/comm; do
   case $(cat "$comm" 2>/dev/null) in ncu|nv-nsight-cu-cli) ;; *) continue;; esac
   parent=${comm#/proc/} parent=${parent%/comm}
@@ -110,12 +115,17 @@ for comm in /proc/[0-9]*/comm; do
     line=$(cat "$stat" 2>/dev/null) || continue
     pid=${line%% *} rest=${line##*) } rest=${rest#* }
     [ "${rest%% *}" = "$parent" ] || continue
+    case ${line##*) } in Z*) continue;; esac
+    case $own in *" $pid "*) continue;; esac
     case $(cat "/proc/$pid/comm" 2>/dev/null) in ncu|nv-nsight-cu-cli) continue;; esac
     if kill "-$signal" "$pid" 2>/dev/null; then echo "$pid"; fi
   done
 done
 """
-"""SIGNAL -> the children of ncu that it was sent to: the server. ncu must live to write."""
+"""SIGNAL NOTES -> the children of ncu that it was sent to: the server. ncu must live to write.
+
+As the first process of its container it adopts orphans: ended ones and our own load are no server.
+"""
 
 INDEX = """
 cd "$1"
@@ -129,6 +139,35 @@ done
 
 CHUNK = 'tail -c "+$2" -- "$1" | head -c "$3"'
 """FILE FIRST-BYTE (from 1) COUNT -> those bytes."""
+
+LISTENING = """
+first=$1 last=$(($1 + $2))
+for table in /proc/net/tcp /proc/net/tcp6; do
+  [ -r "$table" ] || continue
+  while read -r _ address _ state _; do
+    [ "$state" = 0A ] || continue
+    port=$(printf '%d' "0x${address##*:}")
+    if [ "$port" -ge "$first" ] && [ "$port" -lt "$last" ]; then echo "$port"; fi
+  done <"$table"
+done
+"""
+"""FIRST COUNT -> the ports among these that are listened on, one a line; nothing connects."""
+
+ATTACH = """
+set -eu
+log=$1
+shift
+mkdir -p "${log%/*}"
+nohup "$@" >"$log" 2>&1 </dev/null &
+echo $!
+"""
+"""LOG COMMAND... -> the process id of the command, started detached."""
+
+ATTACH_STATE = """
+kill -0 "$2" 2>/dev/null || echo dead >&2
+cat "$1" 2>/dev/null || true
+"""
+"""LOG PID -> the log; ``dead`` on stderr where the process has ended."""
 
 PROBE_KERNEL = """
 import ctypes, sys

@@ -6,10 +6,11 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from solscope.capture.execution import pods, scripts
+from solscope.capture.execution.container_log import ContainerLog
 from solscope.cluster.port import Cluster, ExecResult, Unreachable
 from solscope.errors import CaptureError
 from solscope.model.capture import CaptureSettings
@@ -18,6 +19,7 @@ SIDECAR = "solscope-results"
 POLL_S = 0.5
 _MISSING = re.compile(r"executable file not found|no such file or directory", re.IGNORECASE)
 _ASK_LIMIT_S = 10.0
+_END_TOLD_S = 3.0
 # A container that ends while a command starts in it can leave kubectl waiting.
 _EXEC_LIMIT_S = 10.0
 
@@ -30,13 +32,22 @@ class Answer:
     body: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Sister:
     """The sister as a run reaches it: cluster, settings, the name of its pod."""
 
     cluster: Cluster
     settings: CaptureSettings
     pod: str
+    _output: ContainerLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._output = ContainerLog(
+            cluster=self.cluster,
+            namespace=self.settings.namespace,
+            pod=self.pod,
+            container=self.settings.container,
+        )
 
     @property
     def base(self) -> str:
@@ -57,7 +68,7 @@ class Sister:
         name = container or self.settings.container
         done = self.cluster.exec(self.pod, name, command, timeout_s=timeout_s)
         if done.failed_to_start and not _MISSING.search(done.stderr):
-            self.must_run()
+            self.must_not_end()
             raise CaptureError(
                 f"container {name} has ended: {done.stderr.strip()[-200:]}",
                 where=f"pod/{self.pod}",
@@ -65,9 +76,14 @@ class Sister:
             )
         return done
 
-    def ask(self, method: str, path: str, *, limit_s: float = _ASK_LIMIT_S) -> Answer:
-        """One request to the server. Raises CaptureError where there is no Python to ask with."""
-        command = ("python3", "-c", scripts.ASK, method, self.base + path, f"{limit_s:g}")
+    def ask(
+        self, method: str, path: str, *, body: str = "", limit_s: float = _ASK_LIMIT_S
+    ) -> Answer:
+        """One request to the server, ``body`` as JSON.
+
+        Raises CaptureError where there is no Python to ask with.
+        """
+        command = ("python3", "-c", scripts.ASK, method, self.base + path, f"{limit_s:g}", body)
         done = self.exec(command, timeout_s=limit_s + 20)
         if done.failed_to_start or done.exit_code == 127:
             raise CaptureError(
@@ -82,8 +98,18 @@ class Sister:
         return Answer(status=told.get("status"), body=str(told.get("body") or ""))
 
     def log(self) -> str:
-        """The log of the server's container, ncu's lines among it."""
-        return pods.log(self.cluster, self.settings.namespace, self.pod, self.settings.container)
+        """The log of the server's container, ncu's lines among it. Raises ClusterError."""
+        return self._output.text()
+
+    def must_not_end(self) -> None:
+        """After a command failed: raise CaptureError where the container is about to have ended.
+
+        The node tells a container's end a second or two after it.
+        """
+        ends = time.monotonic() + _END_TOLD_S
+        while time.monotonic() < ends:
+            self.must_run()
+            time.sleep(POLL_S)
 
     def must_run(self) -> None:
         """Raise CaptureError where the pod or the server's container has ended."""

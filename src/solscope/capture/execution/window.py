@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from solscope.capture.execution import pods, profiler_log, scripts, workload
+from solscope.capture.execution import attaching, pods, profiler_log, scripts, workload
 from solscope.capture.execution.profiler_log import ProfilerLog
-from solscope.capture.execution.server import SIDECAR, Sister
+from solscope.capture.execution.server import Sister
 from solscope.cluster.port import Unreachable
 from solscope.errors import CaptureError, ClusterError
-from solscope.model.plan import CapturePlan, Strategy, Window
+from solscope.model.plan import CapturePlan, LaunchFilter, NameBase, Strategy, Window
 
 POLL_S = 0.5
-ATTACH_LOG = f"{scripts.NOTES}/attach.log"
 _STOP_LIMIT_S = 300.0
+# vLLM's profiler is chosen when it starts. SGLang's is by each request, torch's by default, and
+# that one takes the counters away from ncu.
+_OPENING = {"sglang": json.dumps({"activities": ["CUDA_PROFILER"]})}
+# vLLM catches what cudaProfilerStart raises, logs it, and answers 200.
+_REFUSED = re.compile(r"Failed to start profiler:?(.*)")
 _DENIED = ("ERR_NVGPUCTRPERM", "driver resource was unavailable")
 
 
@@ -27,6 +34,7 @@ class Capture:
     sister: Sister
     plan: CapturePlan
     tick: Callable[[str], None]
+    engine: str | None = None
 
     @property
     def has_endpoint(self) -> bool:
@@ -37,8 +45,7 @@ class Capture:
         """The log of whichever ncu builds the report."""
         if self.plan.strategy not in (Strategy.ATTACH, Strategy.PRELOAD):
             return self.sister.log()
-        done = self.sister.exec(("cat", ATTACH_LOG), container=SIDECAR)
-        return done.stdout.decode("utf-8", "replace")
+        return attaching.log_text(self.sister)
 
     def log(self) -> ProfilerLog:
         """What ncu has said so far."""
@@ -46,11 +53,11 @@ class Capture:
 
     # -- the control probe ---------------------------------------------------------------------
 
-    def probe(self, ncu: str) -> Mapping[str, Any]:
+    def probe(self, ncu: str, keep: Callable[[str], None]) -> Mapping[str, Any]:
         """Profile one empty kernel with one metric: are counters readable?
 
-        Raises CaptureError where they are denied. Where the probe itself cannot run, the answer
-        is undecided and the first launch of the window decides.
+        Raises CaptureError where they are denied; ``keep`` is then given what ncu said. Where
+        the probe itself cannot run, the answer is undecided and the window's first launch decides.
         """
         words = (ncu, "--config-file", "off", "--metrics", "sm__cycles_elapsed.max", "-c", "1")
         command = (*words, "python3", "-c", scripts.PROBE_KERNEL)
@@ -59,6 +66,7 @@ class Capture:
         found = profiler_log.read(said)
         denied = next((text for text in _DENIED if text in said), None)
         if denied is not None:
+            keep(said)
             raise CaptureError(
                 f"counters are not readable here: {found.errors[0] if found.errors else denied}",
                 where=f"pod/{self.sister.pod}",
@@ -75,7 +83,8 @@ class Capture:
         """Open it. Raises CaptureError where the server has no such endpoint."""
         if not self.has_endpoint:
             return {"window": self.plan.launches.window.value, "opened_by": "ncu's own filter"}
-        answer = self.sister.ask("POST", "/start_profile", limit_s=60)
+        body = _OPENING.get(self.engine or "", "")
+        answer = self.sister.ask("POST", "/start_profile", body=body, limit_s=60)
         if answer.status is None or answer.status >= 300:
             raise CaptureError(
                 f"/start_profile answered {answer.status}: {answer.body[:200]}",
@@ -90,7 +99,7 @@ class Capture:
 
         Raises CaptureError at ncu's first error, where the server ends, or after ``limit_s``.
         """
-        wanted = self.plan.launches.count
+        wanted = self.plan.launches.wanted
         load = workload.Load(sister=self.sister, name="window")
         load.start(limit_s, limit_s)
         begun = time.monotonic()
@@ -101,7 +110,7 @@ class Capture:
             try:
                 found = self.log()
                 self._check(found)
-                if found.kernels >= wanted:
+                if is_enough(found, self.plan.launches):
                     break
                 self.sister.must_run()
                 batches, runs = load.batches()
@@ -138,6 +147,13 @@ class Capture:
 
     def _nothing(self, found: ProfilerLog, limit_s: float, rounds: int) -> CaptureError:
         where = f"pod/{self.sister.pod}"
+        refused = _REFUSED.search(self.sister.log())
+        if refused is not None:
+            return CaptureError(
+                f"the engine's profiler did not start: {refused[1].strip()[:300]}",
+                where=where,
+                hint="its endpoint answers 200 all the same; the log in the bundle says more",
+            )
         if found.now is not None:
             return CaptureError(
                 f"ncu did not finish {found.now!r} within {limit_s:g} s",
@@ -145,11 +161,13 @@ class Capture:
                 hint="a kernel that waits for others hangs under replay: plan without it; "
                 "if it is only slow, give a longer --window-limit",
             )
+        ranges = ", ".join(f"NVTX range {name}" for name in self.plan.launches.nvtx_include)
+        opened = f"does the engine push {ranges}, and " if ranges else ""
         return CaptureError(
             f"no launch matched within {limit_s:g} s and {rounds} rounds of requests",
             where=where,
-            hint=f"does {self.plan.launches.kernel!r} name a kernel of this workload? a timeline "
-            "or `solscope read` of an earlier report shows the names",
+            hint=f"{opened}does {self.plan.launches.kernel!r} name a kernel of this workload? a "
+            "timeline or `solscope read` of an earlier report shows the names",
         )
 
     def close(self) -> Mapping[str, Any]:
@@ -187,6 +205,16 @@ class Capture:
             hint="give a longer --finish-limit, or plan fewer launches",
         )
 
+    def hear_out(self, limit_s: float) -> None:
+        """End the server of a run that failed, and wait a moment for what ncu says of it."""
+        self._signal("TERM")
+        ends = time.monotonic() + limit_s
+        while time.monotonic() < ends:
+            time.sleep(POLL_S)
+            with contextlib.suppress(Unreachable):
+                if self._is_over(self.log()):
+                    return
+
     def _is_over(self, found: ProfilerLog) -> bool:
         if found.reports or found.has_none:
             return True
@@ -195,10 +223,29 @@ class Capture:
 
     def _signal(self, signal: str) -> list[str]:
         try:
-            done = self.sister.exec(("sh", "-c", scripts.END_SERVER, "sh", signal))
+            done = self.sister.exec(("sh", "-c", scripts.END_SERVER, "sh", signal, scripts.NOTES))
         except (ClusterError, CaptureError):
             return []  # its container has ended already
         return done.stdout.decode("utf-8", "replace").split()
+
+
+def is_enough(found: ProfilerLog, launches: LaunchFilter) -> bool:
+    """Whether the planned launches are profiled: in all, or of each pattern.
+
+    ncu prints function names; where patterns show more than those, only the sum can be told.
+    """
+    if not launches.counts_each or launches.name_base is not NameBase.FUNCTION:
+        return found.kernels >= launches.wanted
+    done = found.begun[: found.kernels]
+    return all(
+        sum(_matches(pattern, name) for name in done) >= launches.count
+        for pattern in launches.patterns
+    )
+
+
+def _matches(pattern: str, name: str) -> bool:
+    exact = pattern.removeprefix("exact:")
+    return name == exact if exact != pattern else re.search(pattern, name) is not None
 
 
 def _progress(found: ProfilerLog, wanted: int) -> str:

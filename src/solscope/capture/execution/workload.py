@@ -60,6 +60,7 @@ class Load:
         words = ("sh", "-c", scripts.START, "sh", self.folder, scripts.LOAD, json.dumps(told))
         done = self.sister.exec(words)
         if done.exit_code != 0:
+            self.sister.must_not_end()
             raise CaptureError(
                 f"the load did not start: {done.stderr.strip()[-300:]}",
                 where=f"pod/{self.sister.pod}",

@@ -17,6 +17,7 @@ Release = tuple[int, int]
 OLDEST_OPS_PATH: Release = (2024, 1)
 _CONFIG_FILE: Release = (2023, 1)
 _GRAPH_PROFILING: Release = (2022, 4)
+_PER_CONFIGURATION: Release = (2022, 4)
 _EXTRA_SUFFIXES: Release = (2024, 1)
 _PIPELINE_BOOST: Release = (2025, 1)
 _BOOST_CLOCK: Release = (2025, 4)
@@ -43,6 +44,11 @@ def release_of(text: str | None) -> Release | None:
 def _has(release: Release | None, since: Release) -> bool:
     # Unknown means a recent one: the tools that the sister brings are.
     return release is None or release >= since
+
+
+def counts_each(version: str | None) -> bool:
+    """Whether that release can count the launches of each kernel and grid for themselves."""
+    return _has(release_of(version), _PER_CONFIGURATION)
 
 
 def output_name(question: Question, filter: LaunchFilter) -> str:
@@ -102,6 +108,8 @@ def _selection(filter: LaunchFilter) -> list[str]:
         parts += ["--kernel-name-base", filter.name_base.value, "--kernel-name", filter.kernel]
     if filter.skip:
         parts += ["--launch-skip", str(filter.skip)]
+    if filter.counts_each:
+        parts += ["--filter-mode", filter.filter_mode]
     return [*parts, "--launch-count", str(filter.count)]
 
 
@@ -181,7 +189,7 @@ def command_line(
     output: str,
     target: Target,
 ) -> str:
-    """The command as one shell line: variables, ncu, options, export, target.
+    """One run's command as a shell line: variables, ncu, options, export, target.
 
     For an attach both commands, the waiting one first, as they must be started.
     """

@@ -23,9 +23,9 @@ HOST_COPIES = 2.0
 SAID = ("--memory-gb",)
 
 
-def estimate(question: Question) -> CostEstimate:
-    """Pause, total time, memory to back up and report size of a plan."""
-    inputs = list(_inputs(question))
+def estimate(question: Question, launches: int) -> CostEstimate:
+    """Pause, total time, memory to back up and report size of a plan of so many launches."""
+    inputs = list(_inputs(question, launches))
     passes = question.passes.predicted
     kernel_s = question.facts.kernel_time_s or ASSUMED_KERNEL_S
     caveats: list[str] = []
@@ -44,7 +44,7 @@ def estimate(question: Question) -> CostEstimate:
     else:
         # Saved once, restored before every pass but the first.
         pause = passes * kernel_s + copy_s * passes
-        total = pause * question.launches
+        total = pause * launches
     per_launch = (
         SET_REPORT_BYTES if question.metrics.section_set in _LARGE_SETS else LIST_REPORT_BYTES
     )
@@ -52,7 +52,7 @@ def estimate(question: Question) -> CostEstimate:
         pause_s=pause,
         total_s=total,
         backup_bytes=backup,
-        report_bytes=per_launch * question.launches,
+        report_bytes=per_launch * launches,
         inputs=tuple(inputs),
         caveats=tuple(caveats),
     )
@@ -88,7 +88,7 @@ def _copy_rate(question: Question) -> tuple[float, str]:
     return HOST_COPY_BYTES_PER_S, "assumed: the copy goes to host memory over PCIe"
 
 
-def _inputs(question: Question) -> Iterator[CostInput]:
+def _inputs(question: Question, launches: int) -> Iterator[CostInput]:
     facts = question.facts
     yield CostInput(
         name="passes",
@@ -96,7 +96,8 @@ def _inputs(question: Question) -> Iterator[CostInput]:
         unit="passes",
         source=question.passes.method.value,
     )
-    yield CostInput(name="launches", value=question.launches, unit="launches", source="--launches")
+    each = "" if launches == question.launches else " of each kernel"
+    yield CostInput(name="launches", value=launches, unit="launches", source=f"--launches{each}")
     measured = facts.kernel_time_s is not None
     yield CostInput(
         name="kernel time",
@@ -130,7 +131,7 @@ def _too_long(question: Question, cost: CostEstimate) -> Iterator[Finding]:
             severity=Severity.BLOCKS,
             where="--max-time-s",
             fact=(
-                f"about {question.passes.predicted} passes x {question.launches} launches take "
+                f"about {question.passes.predicted} passes x {_launches(cost)} launches take "
                 f"about {cost.total_s:.0f} s, more than the {question.max_time_s:.0f} s allowed"
             ),
             remedy=(
@@ -138,6 +139,10 @@ def _too_long(question: Question, cost: CostEstimate) -> Iterator[Finding]:
                 "KV cache), or a higher --max-time-s"
             ),
         )
+
+
+def _launches(cost: CostEstimate) -> int:
+    return round(next(item.value for item in cost.inputs if item.name == "launches"))
 
 
 def _memory(question: Question, cost: CostEstimate) -> Iterator[Finding]:

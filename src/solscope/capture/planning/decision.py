@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from solscope.capture.planning import command, cost, filters, prize
 from solscope.capture.planning.question import Question
 from solscope.model.finding import Finding, Severity
-from solscope.model.plan import CapturePlan, Strategy, Window
+from solscope.model.plan import CapturePlan, CaptureRun, LaunchFilter, Strategy, Window
 
 ALWAYS_UNSET = ("CUDA_INJECTION64_PATH", "VLLM_TORCH_PROFILER_DIR")
 """One injection library per process; and a torch profiler behind /start_profile would take the
@@ -25,14 +25,12 @@ def decide(question: Question) -> CapturePlan:
     if question.share is not None:
         worth = prize.of_share(question.share, question.min_win)
     chosen = filters.choose(question)
-    costs = cost.estimate(question)
     strategy, reason = _strategy(question)
     target = command.unwrap(question.run)
-    options = command.arguments(question, chosen.filter)
-    wrapper: tuple[str, ...] = ()
-    if strategy in (Strategy.ATTACH, Strategy.PRELOAD):
-        wrapper, options = command.attach_options(options)
-    output = command.output_name(question, chosen.filter)
+    each = filters.of_each(chosen.filter) if question.runs_each else ()
+    runs = tuple(_run(question, filter, strategy) for filter in each or (chosen.filter,))
+    wrapper = _wrapper(question, chosen.filter, strategy)
+    costs = cost.estimate(question, sum(run.launches.wanted for run in runs))
     findings = (
         *prize.findings(question, worth),
         *_given(question),
@@ -61,17 +59,41 @@ def decide(question: Question) -> CapturePlan:
         clock_control=question.clock_control,
         graph_profiling=question.graph_profiling,
         ncu_version=question.ncu_version,
-        arguments=options,
+        arguments=runs[0].arguments,
         wrapper_arguments=wrapper if strategy is Strategy.ATTACH else (),
-        output=output,
-        command_line=command.command_line(
-            strategy, wrapper=wrapper, options=options, output=output, target=target
+        output=runs[0].output,
+        command_line="\n".join(
+            command.command_line(
+                strategy,
+                wrapper=wrapper,
+                options=run.arguments,
+                output=run.output,
+                target=target,
+            )
+            for run in runs
         ),
+        runs=runs if len(runs) > 1 else (),
         environment={**_environment(question, chosen.filter.window), **target.environment},
         unset=ALWAYS_UNSET,
         gpu_memory_utilization=question.gpu_memory_utilization,
         findings=findings,
     )
+
+
+def _run(question: Question, filter: LaunchFilter, strategy: Strategy) -> CaptureRun:
+    options = command.arguments(question, filter)
+    if strategy in (Strategy.ATTACH, Strategy.PRELOAD):
+        options = command.attach_options(options)[1]
+    return CaptureRun(
+        launches=filter, arguments=options, output=command.output_name(question, filter)
+    )
+
+
+def _wrapper(question: Question, filter: LaunchFilter, strategy: Strategy) -> tuple[str, ...]:
+    """Options of the ncu that only starts the server; the same in every run."""
+    if strategy not in (Strategy.ATTACH, Strategy.PRELOAD):
+        return ()
+    return command.attach_options(command.arguments(question, filter))[0]
 
 
 def _refusal(findings: tuple[Finding, ...]) -> str:

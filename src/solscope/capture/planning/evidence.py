@@ -44,6 +44,7 @@ def of_preflight(document: Any, *, where: str, workload: str | None = None) -> P
             target=_reference(answer),
             resident_bytes=None if memory is None or fraction is None else memory * fraction,
             memory_fraction=fraction,
+            engine=_text(_at(engine, "engine")),
             tensor_parallel=_whole(_at(engine, "tensor_parallel")),
             sources=("preflight: GPU memory x the server's fraction of it",),
         ),

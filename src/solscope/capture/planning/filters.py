@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from solscope.capture.planning import command
 from solscope.capture.planning.question import Question
 from solscope.errors import UsageError
 from solscope.model.finding import Finding, Severity
-from solscope.model.plan import LaunchFilter, NameBase, Strategy, Window
+from solscope.model.plan import PER_CONFIGURATION, LaunchFilter, NameBase, Strategy, Window
 
 COLLECTIVE = re.compile(
     r"nccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|multimem|nvshmem|symm_?mem"
@@ -26,6 +27,9 @@ COLLECTIVE = re.compile(
 """Names of kernels that wait for other ranks, in the libraries that serving engines use."""
 
 _SERVER = re.compile(r"vllm|sglang|trtllm|tensorrt_llm|tritonserver")
+_NO_ENDPOINT = ("tensorrt-llm", "dynamo-trtllm")
+"""Engines whose server has no endpoint that calls ``cudaProfilerStart``."""
+_TOGETHER = "global"
 
 # Typical members of the families above: a pattern that would select one of them is refused too.
 _SAMPLES = (
@@ -72,7 +76,8 @@ def choose(question: Question) -> Chosen:
         findings += _wide([p for p in kept if selects_collective(p)])
     findings += _unfiltered(question, patterns)
     findings += _autotuning(question, kept)
-    findings += _shared_count(question, kept)
+    mode = _mode(question, kept)
+    findings += _counting(question, kept, mode)
     kernel, base = kernel_name(kept)
     return Chosen(
         filter=LaunchFilter(
@@ -81,11 +86,28 @@ def choose(question: Question) -> Chosen:
             patterns=tuple(kept),
             skip=question.skip,
             count=question.launches,
+            filter_mode=mode,
             nvtx_include=tuple(nvtx_range(r) for r in question.nvtx),
             window=_window(question),
         ),
         findings=tuple(findings),
     )
+
+
+def of_each(filter: LaunchFilter) -> tuple[LaunchFilter, ...]:
+    """A filter for each pattern alone, for plans that start the server once for each."""
+    named = ((pattern, *kernel_name((pattern,))) for pattern in filter.patterns)
+    return tuple(
+        replace(filter, kernel=kernel, name_base=base, patterns=(pattern,), filter_mode=_TOGETHER)
+        for pattern, kernel, base in named
+    )
+
+
+def _mode(question: Question, patterns: Sequence[str]) -> str:
+    """Several kernels are counted each for itself, where ncu can and the plan wants one run."""
+    is_alone = len(patterns) < 2 or question.runs_each
+    can = command.counts_each(question.ncu_version)
+    return PER_CONFIGURATION if can and not is_alone else _TOGETHER
 
 
 def _window(question: Question) -> Window:
@@ -96,6 +118,8 @@ def _window(question: Question) -> Window:
     if question.skip:
         return Window.LAUNCH_SKIP
     if question.strategy is Strategy.HARNESS:
+        return Window.WHOLE_RUN
+    if question.facts.engine in _NO_ENDPOINT or any("trtllm" in part for part in question.run):
         return Window.WHOLE_RUN
     # A program that is no server never calls cudaProfilerStart: its window would stay shut.
     is_server = not question.run or any(_SERVER.search(part) for part in question.run)
@@ -193,18 +217,31 @@ def _left_out(dropped: Sequence[str], kept: Sequence[str]) -> Iterator[Finding]:
     )
 
 
-def _shared_count(question: Question, patterns: Sequence[str]) -> Iterator[Finding]:
-    if len(patterns) > 1:
+def _counting(question: Question, patterns: Sequence[str], mode: str) -> Iterator[Finding]:
+    if len(patterns) < 2 or question.runs_each:
+        return
+    if mode == PER_CONFIGURATION:
         yield Finding(
-            code="plan-count-is-shared",
+            code="plan-count-per-kernel",
             severity=Severity.INFO,
             where="--launches",
             fact=(
-                f"{question.launches} launches are counted over all {len(patterns)} patterns: "
-                "the most frequent kernel may take them all"
+                f"{question.launches} launches are counted for each kernel and grid; the window "
+                "closes when each pattern has them"
             ),
-            remedy="one capture for each kernel, or more --launches",
+            remedy="--runs each starts the server once for each pattern instead",
         )
+        return
+    yield Finding(
+        code="plan-count-is-shared",
+        severity=Severity.INFO,
+        where="--launches",
+        fact=(
+            f"{question.launches} launches are counted over all {len(patterns)} patterns: "
+            "the most frequent kernel may take them all"
+        ),
+        remedy="--runs each, ncu 2022.4 or newer, or more --launches",
+    )
 
 
 def _wide(patterns: Sequence[str]) -> Iterator[Finding]:

@@ -25,13 +25,17 @@ class Facts:
     probe_budget_s: float | None = None
     idle_limit_s: float | None = None
     kernel_time_s: float | None = None
+    engine: str | None = None
     budget_verdict: str | None = None
     sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The request, validated: everything that decides a plan except the passes."""
+    """The request, validated: everything that decides a plan except the passes.
+
+    ``runs_each`` asks for a run of its own for each kernel pattern.
+    """
 
     level: Level
     chip: str
@@ -45,6 +49,7 @@ class Question:
     min_win: float = 0.02
     is_decode: bool = True
     launches: int = 3
+    runs_each: bool = False
     skip: int = 0
     nvtx: tuple[str, ...] = ()
     replay_mode: str = "kernel"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from solscope.capture.preflight import parallel
 from solscope.capture.preflight.counters import STRICT_LEVELS
-from solscope.capture.preflight.view import namespace_level
+from solscope.capture.preflight.view import namespace_level, was_looked_inside
 from solscope.model.cluster import WorkloadSnapshot
 from solscope.model.finding import Finding, Severity
 from solscope.model.plan import Strategy
@@ -116,11 +116,13 @@ def _to_confirm(workload: WorkloadSnapshot, codes: set[str]) -> list[str]:
     asked: list[str] = []
     node = workload.node.name if workload.node else "the node"
     if "counter-permission-unknown" in codes:
-        asked.append(
-            f"counters on {node}: `solscope preflight ... --exec`, or "
-            "`grep RmProfilingAdminOnly /proc/driver/nvidia/params` in the container; 1 means "
-            "that the sister needs CAP_SYS_ADMIN"
+        line = "`grep RmProfilingAdminOnly /proc/driver/nvidia/params`"
+        how = (
+            f"not to be seen from inside; {line} on the node"
+            if was_looked_inside(workload)
+            else f"`solscope preflight ... --exec`, or {line} in the container"
         )
+        asked.append(f"counters on {node}: {how}; 1 means that the sister needs CAP_SYS_ADMIN")
     if "counter-permission" in codes:
         asked.append("counters: the sister needs CAP_SYS_ADMIN, or the driver's restriction lifted")
     if "gpu-unknown" in codes:

@@ -14,6 +14,7 @@ from solscope.capture.preflight.view import (
     has_sys_admin,
     inside_text,
     namespace_level,
+    was_looked_inside,
 )
 from solscope.model.cluster import WorkloadSnapshot
 from solscope.model.finding import Finding, Severity
@@ -76,8 +77,9 @@ def _permission(workload: WorkloadSnapshot) -> Iterator[Finding]:
             Severity.WARNING if level in STRICT_LEVELS else Severity.INFO,
             where,
             "whether the driver lets users read GPU counters is not known",
-            "run with --exec, or ask the node's owner for RmProfilingAdminOnly in "
-            "/proc/driver/nvidia/params: 0 needs nothing, 1 needs CAP_SYS_ADMIN",
+            ("ask" if was_looked_inside(workload) else "run with --exec, or ask")
+            + " the node's owner for RmProfilingAdminOnly in /proc/driver/nvidia/params: 0 needs "
+            "nothing, 1 needs CAP_SYS_ADMIN",
             f"missing: {_why_unread(workload)}",
         )
 

@@ -53,6 +53,11 @@ def inside_text(workload: WorkloadSnapshot, name: str) -> str | None:
     return None if workload.inside is None else workload.inside.text(name)
 
 
+def was_looked_inside(workload: WorkloadSnapshot) -> bool:
+    """Whether the container answered anything: another look inside would tell no more."""
+    return workload.inside is not None and bool(workload.inside.texts)
+
+
 def product(workload: WorkloadSnapshot) -> tuple[str | None, str]:
     """The GPU's product name and where it is from, or what is missing to know it."""
     smi = inside_text(workload, "smi")

@@ -74,6 +74,7 @@ class _Assembly:
         self.experiment = naming.experiment_id(options.experiment, *mark, plan_digest)
         self.name = naming.sister_name(target.name, naming.digest(self.experiment, *mark))
         self.image = options.tools_image or tooling.default_image(plan)
+        self.engine: str | None = None
         self.options, self.plan_digest = options, plan_digest
         self.template: dict[str, Any] = copy.deepcopy(
             {
@@ -99,6 +100,8 @@ class _Assembly:
         planned = self.plan.target
         if planned is not None and planned.rpartition("/")[2] != self.target.name:
             self.findings.append(notices.another_target(planned, self.target))
+        if self.plan.runs:
+            self.findings.append(notices.first_run_only(self.target, len(self.plan.runs)))
         controlled = list(refusal.of_controller(self.target.kind, self.target.name))
         self.findings += controlled
         if controlled or not self.spec.get("containers"):
@@ -133,6 +136,7 @@ class _Assembly:
             changes=tuple(self.changes),
             proof=proof,
             findings=tuple(self.findings),
+            engine=self.engine,
             attach_command=self._attach_command() if objects else (),
         )
 
@@ -155,6 +159,8 @@ class _Assembly:
         located = commands.locate(command, args)
         self.findings += refusal.of_command(self.target, located, [*command, *args], image)
         if located is not None:
+            if located.engine is not commands.Engine.UNKNOWN:
+                self.engine = located.engine.value
             self.findings += refusal.of_window(self.target, located, self.plan, image)
         return located
 

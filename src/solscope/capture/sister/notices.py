@@ -78,6 +78,17 @@ def preload_unverified(target: SisterTarget) -> Finding:
     )
 
 
+def first_run_only(target: SisterTarget, runs: int) -> Finding:
+    """A plan that starts the server several times: one sister runs once."""
+    return _say(
+        Severity.WARNING,
+        "sister-first-run-only",
+        target.reference,
+        f"the plan has {runs} runs; this sister is the first one's",
+        "`solscope capture --plan` makes them one after the other",
+    )
+
+
 def variables_unseen(target: SisterTarget, sources: Sequence[str]) -> Finding:
     """``envFrom`` sources whose variables could not be looked at."""
     return _say(

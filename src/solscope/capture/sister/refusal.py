@@ -326,7 +326,18 @@ def of_window(
     target: SisterTarget, command: ServerCommand, plan: CapturePlan, image: str
 ) -> Iterator[Finding]:
     """A window that the engine cannot open."""
-    if plan.launches.window is not Window.ENGINE_PROFILER or command.engine is not Engine.VLLM:
+    if plan.launches.window is not Window.ENGINE_PROFILER:
+        return
+    if command.engine is Engine.TENSORRT_LLM:
+        yield block(
+            "sister-window-never-opens",
+            f"{target.reference} container {target.container}",
+            "TensorRT-LLM's server has no endpoint that calls cudaProfilerStart",
+            "plan again with --window whole-run --skip N, or --nvtx RANGE",
+            f"command {' '.join(command.words[:2])}",
+        )
+        return
+    if command.engine is not Engine.VLLM:
         return
     version = vllm_version(image)
     if version is None or version[:2] >= CUDA_PROFILER_SINCE:

@@ -53,8 +53,10 @@ QUESTIONS: Mapping[str, str] = {
     # A listening socket (state 0A) on ports 0xC000 to 0xC03F: where ncu's injection would listen.
     "endpoint": "grep -hE ':C0[0-3][0-9A-F] [0-9A-F]+:[0-9A-F]+ 0A' /proc/net/tcp /proc/net/tcp6",
     "os": "cat /etc/os-release",
-    "processes": 'for d in /proc/[0-9]*; do read -r s <$d/stat 2>/dev/null && echo "$s"; done '
-    "| head -400",
+    # The kernel cuts a name to 15 letters; a title stands whole in the command line.
+    "processes": "for d in /proc/[0-9]*; do read -r s <$d/stat || continue; case $s in "
+    "*'(VLLM::'*|*'(sglang::'*) s=\"$s @$(tr '\\0' ' ' <$d/cmdline | cut -c1-80)\";; esac; "
+    'echo "$s"; done | head -400',
 }
 
 
@@ -157,10 +159,12 @@ def _variables(text: str) -> list[EnvVar]:
 
 
 def _processes(text: str) -> list[ProcessSnapshot]:
-    """``/proc/PID/stat``: pid, (name), state, parent; the name may hold blanks."""
+    """``/proc/PID/stat``: pid, (name), state, parent; the name may hold blanks. A title that
+    was read beside it (``@VLLM::Worker_TP0``) replaces the name."""
     found = []
     for line in text.splitlines():
-        match = re.match(r"(\d+) \((.*)\) \S (\d+)", line)
+        match = re.match(r"(\d+) \((.*)\) \S (\d+)(?:.* @(\S+))?", line)
         if match:
-            found.append(ProcessSnapshot(pid=int(match[1]), name=match[2], parent=int(match[3])))
+            pid, name, parent, title = match.groups()
+            found.append(ProcessSnapshot(pid=int(pid), name=title or name, parent=int(parent)))
     return found

@@ -33,7 +33,7 @@ def run(request: CaptureRequest, world: World) -> Outcome:
         result = replace(built.result(is_dry_run=True), findings=built.sister.findings)
         return Outcome(value=result, text=page.refused(built.sister, result), exit_code=1)
     if not request.yes:
-        steps = preview.steps(built.settings, built.sister, built.plan, built.ncu)
+        steps = preview.steps(built.settings, built.sisters, built.plan)
         result = replace(built.result(is_dry_run=True), steps=steps, findings=built.sister.findings)
         text = _text(request, result, page.dry_run(built.sister, built.plan, result))
         return Outcome(value=result, text=text)
@@ -89,14 +89,22 @@ def _conclude(made: Run, request: CaptureRequest, world: World) -> Outcome:
             return _finished(made, request, world)
         try:
             made.capture(
-                rehearse=lambda: building.rehearse(made),
+                rehearse=building.rehearse,
                 inspect=lambda: reading.inspect(made),
             )
             reading.keep(made, world)
-            made.clean()
+            _clean(made)
         except (Exception, KeyboardInterrupt) as error:
             _give_up(made, error)
         return _finished(made, request, world)
+
+
+def _clean(made: Run) -> None:
+    """Remove everything; what a slow node still holds is waited for once more."""
+    try:
+        made.clean()
+    except CaptureError:
+        made.clean()
 
 
 def _give_up(made: Run, error: BaseException) -> None:
@@ -106,6 +114,8 @@ def _give_up(made: Run, error: BaseException) -> None:
     """
     diagnosis = None
     with contextlib.suppress(SolscopeError, OSError):
+        if not isinstance(error, KeyboardInterrupt):
+            made.hear_out()
         made.save_logs()
         if not isinstance(error, KeyboardInterrupt):
             diagnosis = reading.diagnose(made)

@@ -15,7 +15,8 @@ from solscope.capture import planfile
 from solscope.capture.execution import cleanup
 from solscope.capture.execution.journal import Facts, Journal
 from solscope.capture.execution.patience import Patient
-from solscope.capture.execution.run import RUN_ANNOTATION, Run
+from solscope.capture.execution.run import Run
+from solscope.capture.execution.stage import RUN_ANNOTATION, Stage, file_of
 from solscope.capture.sister import creation, documents, naming, tooling
 from solscope.cluster import secrecy
 from solscope.cluster.port import Cluster
@@ -43,9 +44,13 @@ class Built:
 
     cluster: Cluster
     plan: CapturePlan
-    sister: Sister
+    sisters: tuple[Sister, ...]
     settings: CaptureSettings
-    ncu: str
+
+    @property
+    def sister(self) -> Sister:
+        """The first stage's; those of the others differ in ncu's options only."""
+        return self.sisters[0]
 
     def result(self, *, is_dry_run: bool) -> CaptureResult:
         """The result so far."""
@@ -55,7 +60,7 @@ class Built:
             namespace=self.settings.namespace,
             is_dry_run=is_dry_run,
             bundle=self.settings.output,
-            objects=self.sister.objects,
+            objects=tuple(item for sister in self.sisters for item in sister.objects),
         )
 
 
@@ -68,7 +73,8 @@ def build(request: CaptureRequest, world: World) -> Built:
         raise UsageError("no target", hint="name one: solscope capture --plan F deploy/NAME")
     cluster = world.cluster(request.context, request.namespace)
     experiment = request.experiment or _experiment(request, digest, workload, world)
-    sister = _sister(request, world, workload, experiment)
+    sisters = _sisters(request, world, workload, experiment)
+    sister = next((one for one in sisters if one.is_refused), sisters[0])
     kind = "Job"
     settings = CaptureSettings(
         experiment=sister.experiment,
@@ -88,13 +94,11 @@ def build(request: CaptureRequest, world: World) -> Built:
         perfbench=str(request.perfbench.absolute()) if request.perfbench else None,
         seal=not request.no_seal,
     )
-    marked = tuple(_marked(item, settings.run) for item in sister.objects)
     return Built(
         cluster=cluster,
         plan=plan,
-        sister=replace(sister, objects=marked),
+        sisters=(sister,) if sister.is_refused else sisters,
         settings=settings,
-        ncu=settings.ncu,
     )
 
 
@@ -113,7 +117,9 @@ def _experiment(request: CaptureRequest, digest: str, workload: str, world: Worl
     return naming.experiment_id(None, digest, workload, world.now().isoformat())
 
 
-def _sister(request: CaptureRequest, world: World, workload: str, experiment: str) -> Sister:
+def _sisters(
+    request: CaptureRequest, world: World, workload: str, experiment: str
+) -> tuple[Sister, ...]:
     assert request.plan is not None
     wanted = sister_flow.SisterRequest(
         workload=workload,
@@ -133,9 +139,7 @@ def _sister(request: CaptureRequest, world: World, workload: str, experiment: st
         sys_admin=request.sys_admin,
         read_only_claims=request.read_only_claims,
     )
-    found = sister_flow.run(wanted, world).value
-    assert isinstance(found, Sister)
-    return found
+    return sister_flow.of_each(wanted, world)
 
 
 def _ncu(request: CaptureRequest) -> str:
@@ -148,10 +152,16 @@ def _output(request: CaptureRequest, workload: str, experiment: str) -> Path:
     return Path("experiments/artifacts") / workload.rpartition("/")[2] / experiment
 
 
-def _marked(item: Mapping[str, Any], run: str) -> Mapping[str, Any]:
-    """The object with the run's own mark: what another run made must not be taken for it."""
+def marked(stage: Stage) -> Sister:
+    """Its sister with the stage's mark: what another run made must not be taken for it."""
+    return replace(
+        stage.sister, objects=tuple(_marked(item, stage.mark) for item in stage.sister.objects)
+    )
+
+
+def _marked(item: Mapping[str, Any], mark: str) -> Mapping[str, Any]:
     metadata = item["metadata"]
-    annotations = {**(metadata.get("annotations") or {}), RUN_ANNOTATION: run}
+    annotations = {**(metadata.get("annotations") or {}), RUN_ANNOTATION: mark}
     return {**item, "metadata": {**metadata, "annotations": annotations}}
 
 
@@ -188,12 +198,16 @@ def begun(built: Built, world: World) -> Run:
     folder = Path(built.settings.output)
     redactor = _redactor(built.cluster, built.settings.workload)
     bundle = _bundle(built, folder, redactor, world)
-    comment = f"{built.sister.target} -> {built.sister.name}, experiment {built.sister.experiment}"
+    run = _run(built, bundle, world)
     bundle.write(PLAN, planfile.to_json(built.plan).decode())
-    bundle.write(SISTER, documents.to_json(built.sister) + "\n")
-    bundle.write(MANIFEST, documents.write(built.sister.objects, comment=comment))
+    for stage in run.stages:
+        sister = stage.sister = marked(stage)
+        comment = f"{sister.target} -> {sister.name}, experiment {sister.experiment}"
+        bundle.write(file_of(SISTER, stage.number), documents.to_json(sister) + "\n")
+        text = documents.write(sister.objects, comment=comment)
+        bundle.write(file_of(MANIFEST, stage.number), text)
     bundle.write(SETTINGS, msgspec.json.format(msgspec.json.encode(built.settings)).decode() + "\n")
-    return _run(built, bundle, world)
+    return run
 
 
 def _bundle(built: Built, folder: Path, redactor: Redactor, world: World) -> bundles.Bundle:
@@ -221,10 +235,9 @@ def _run(built: Built, bundle: bundles.Bundle, world: World) -> Run:
     return Run(
         cluster=Patient(built.cluster),
         plan=built.plan,
-        sister=built.sister,
+        sisters=built.sisters,
         settings=built.settings,
         journal=Journal.opened(bundle, world.say),
-        ncu=built.ncu,
         say=world.say,
     )
 
@@ -237,7 +250,10 @@ def resumed(folder: Path, world: World) -> Run:
     try:
         settings = msgspec.json.decode((folder / SETTINGS).read_bytes(), type=CaptureSettings)
         plan = planfile.from_json((folder / PLAN).read_bytes(), where=str(folder / PLAN))
-        sister = msgspec.json.decode((folder / SISTER).read_bytes(), type=Sister)
+        sisters = tuple(
+            msgspec.json.decode((folder / file_of(SISTER, number)).read_bytes(), type=Sister)
+            for number, _ in enumerate(plan.each(), 1)
+        )
     except (OSError, msgspec.MsgspecError) as error:
         raise UsageError(
             f"no capture to go on with: {error}",
@@ -247,7 +263,7 @@ def resumed(folder: Path, world: World) -> Run:
     cluster = world.cluster(settings.context, settings.namespace)
     redactor = _redactor(cluster, settings.workload)
     bundle = bundles.open_bundle(folder, redactor, world.now)
-    built = Built(cluster=cluster, plan=plan, sister=sister, settings=settings, ncu=settings.ncu)
+    built = Built(cluster=cluster, plan=plan, sisters=sisters, settings=settings)
     return _run(built, bundle, world)
 
 
@@ -274,20 +290,20 @@ def _learn(redactor: Redactor, container: Mapping[str, Any]) -> None:
     redactor.argv([str(word) for word in words])
 
 
-def rehearse(made: Run) -> Facts:
+def rehearse(stage: Stage) -> Facts:
     """Ask the cluster whether it would take the sister. Raises CaptureError with its words."""
-    there = cleanup.listed(made.cluster, made.settings.experiment)
+    there = cleanup.listed(stage.cluster, stage.settings.experiment)
     if there:
         names = ", ".join(cleanup.reference(item) for item in there)
-        experiment, namespace = made.settings.experiment, made.settings.namespace
+        experiment, namespace = stage.settings.experiment, stage.settings.namespace
         raise CaptureError(
             f"the experiment has objects already: {names}",
             where=f"experiment={experiment}",
             hint=f"give another --experiment, or remove them: "
             f"solscope capture --cleanup {experiment} -n {namespace} --yes",
         )
-    asked = creation.rehearse(made.cluster, made.sister)
+    asked = creation.rehearse(stage.cluster, stage.sister)
     blocks = [finding for finding in asked.findings if finding.blocks]
     if blocks:
         raise CaptureError(blocks[0].fact, where=blocks[0].where, hint=blocks[0].remedy)
-    return {"would_take": [f"{o['kind']}/{o['metadata']['name']}" for o in made.sister.objects]}
+    return {"would_take": [f"{o['kind']}/{o['metadata']['name']}" for o in stage.sister.objects]}

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from solscope.analysis import frontier
 from solscope.capture import diagnosis
 from solscope.capture.diagnosis import Evidence
 from solscope.capture.execution import perfbench
 from solscope.capture.execution.journal import Facts
-from solscope.capture.execution.run import ATTACH_LOG_FILE, LOG_FILE, Run
+from solscope.capture.execution.run import Run
+from solscope.capture.planning import filters
 from solscope.errors import CaptureError, ReportError, SolscopeError
 from solscope.evidence import bundle as bundles
 from solscope.evidence import files
@@ -32,7 +34,7 @@ from solscope.model.kernel import KernelTotals
 from solscope.model.plan import NameBase
 from solscope.model.report import KernelLaunch, Report
 from solscope.render import diagnosis as diagnosis_page
-from solscope.render import markdown, ncu_pages
+from solscope.render import findings, ncu_pages
 from solscope.reports import formats
 
 DIAGNOSIS = "diagnosis.md"
@@ -42,9 +44,14 @@ _TOOLS_CONTAINER, _TOOLS_VOLUME = "solscope-tools", "solscope-tools"
 def reports(made: Run) -> tuple[Report, ...]:
     """The collected reports. Raises ReportError."""
     folder = made.journal.bundle.folder
-    told = made.journal.answers["collect"]["files"]
-    paths = [str(folder / file["artifact"]["path"]) for file in told]
+    paths = [str(folder / file["artifact"]["path"]) for file in _files(made)]
     return tuple(counters(formats.read(path)) for path in paths)
+
+
+def _files(made: Run) -> Iterator[Mapping[str, Any]]:
+    """What every stage brought home."""
+    for stage in made.stages:
+        yield from stage.answer("collect")["files"]
 
 
 def inspect(made: Run) -> Facts:
@@ -90,23 +97,36 @@ def inspect(made: Run) -> Facts:
         "launches": len(launches),
         "wanted": len(wanted),
         "kernels": sorted({launch.name for launch in wanted}),
+        "missing_kernels": list(_absent(made, wanted)),
         "missing_metrics": missing,
     }
 
 
 def _is_wanted(launch: KernelLaunch, made: Run) -> bool:
-    """Whether a launch passes the plan's filter, by the name that ncu compares."""
+    """Whether a launch passes the plan's filter."""
     launches = made.plan.launches
-    if launches.kernel is None:
-        return True
+    return launches.kernel is None or _passes(launch, launches.kernel, launches.name_base)
+
+
+def _absent(made: Run, launches: Sequence[KernelLaunch]) -> Iterator[str]:
+    """Patterns of the plan that no launch passes, where it has several."""
+    patterns = made.plan.launches.patterns
+    for pattern in patterns if len(patterns) > 1 else ():
+        kernel, base = filters.kernel_name((pattern,))
+        if kernel is not None and not any(_passes(one, kernel, base) for one in launches):
+            yield pattern
+
+
+def _passes(launch: KernelLaunch, kernel: str, base: NameBase) -> bool:
+    """Whether a launch passes a filter, by the name that ncu compares."""
     name = {
         NameBase.FUNCTION: launch.name,
         NameBase.DEMANGLED: launch.name_full,
         NameBase.MANGLED: launch.mangled or launch.name,
-    }[launches.name_base]
-    if launches.kernel.startswith("regex:"):
-        return re.search(launches.kernel.removeprefix("regex:"), name) is not None
-    return name == launches.kernel
+    }[base]
+    if kernel.startswith("regex:"):
+        return re.search(kernel.removeprefix("regex:"), name) is not None
+    return name == kernel
 
 
 def _missing(made: Run, launches: Sequence[KernelLaunch]) -> list[str]:
@@ -143,9 +163,10 @@ def _tables(made: Run) -> Facts:
             ("raw", ncu_pages.raw_csv(report)),
             ("sol", ncu_pages.details_csv(report)),
         ):
-            goal = path.with_name(f"{path.stem}-{suffix}.csv")
-            files.write(goal, "".join(_ended(line) for line in lines).encode())
-            written.append(_artifact(made, goal))
+            name = f"{path.stem}-{suffix}.csv"
+            text = "".join(_ended(line) for line in lines)
+            made.journal.bundle.write(f"{bundles.PROFILES}/{name}", text)
+            written.append(_artifact(made, path.with_name(name)))
     return {"files": written}
 
 
@@ -163,13 +184,21 @@ def _observe(made: Run) -> Facts:
     bundle = made.journal.bundle
     bundle.write(bundles.CONTEXT, bundles.context_text(_context(made, found)))
     analysis = analysis_flow.analyze(found)
-    text = markdown.page(analysis, top=None, sort="time", show_session=False)
-    bundle.write("findings/01-observations.md", f"# Observations\n\n{text}\n")
+    bundle.fill("findings/01-observations.md", findings.observations(analysis))
+    bundle.fill("findings/02-mechanisms.md", findings.mechanisms(analysis))
+    notes = [f"{found.fact}: {found.remedy}" for found in _shortfalls(made)]
+    text = findings.summary(
+        analysis,
+        experiment=made.settings.experiment,
+        lever=frontier.next_of(analysis.kernels),
+        notes=notes,
+    )
+    bundle.fill("summary.md", text)
     return {"kernels": len(analysis.kernels)}
 
 
 def _context(made: Run, found: Sequence[Report]) -> MeasurementContext:
-    server = server_of(made.sister)
+    server = server_of(made.sisters[0])
     first, traffic = found[0], made.settings.traffic
     device = next(iter(first.devices), None)
     limits = (server.get("resources") or {}).get("limits") or {}
@@ -234,7 +263,8 @@ def _internals_of(totals: KernelTotals) -> Mapping[str, Any]:
 
 
 def _tools_image(made: Run) -> str | None:
-    spec = made.sister.objects[-1]["spec"]["template"]["spec"] if made.sister.objects else {}
+    objects = made.sisters[0].objects
+    spec = objects[-1]["spec"]["template"]["spec"] if objects else {}
     for container in spec.get("initContainers") or ():
         if container.get("name") == _TOOLS_CONTAINER:
             return str(container.get("image"))
@@ -252,7 +282,8 @@ def diagnose(made: Run) -> str | None:
     folder = made.journal.bundle.folder
     evidence = [
         Evidence(name=name, path=folder / name)
-        for name in (LOG_FILE, ATTACH_LOG_FILE)
+        for stage in made.stages
+        for name in stage.log_files
         if (folder / name).exists()
     ]
     readable: list[Report] = []
@@ -276,7 +307,7 @@ def result(made: Run, after: WorkloadState) -> CaptureResult:
     answers, settings = made.journal.answers, made.settings
     collected = tuple(
         CollectedFile(name=file["name"], artifact=Artifact(**file["artifact"]))
-        for file in answers["collect"]["files"]
+        for file in _files(made)
     )
     before = dict(answers["production-before"])
     pods = tuple(PodState(**pod) for pod in before.pop("pods"))
@@ -286,7 +317,7 @@ def result(made: Run, after: WorkloadState) -> CaptureResult:
         namespace=settings.namespace,
         is_dry_run=False,
         bundle=settings.output,
-        objects=made.sister.objects,
+        objects=tuple(item for stage in made.stages for item in stage.sister.objects),
         done=tuple(made.journal.taken),
         files=collected,
         kernels=answers["inspect"]["launches"],
@@ -298,14 +329,25 @@ def result(made: Run, after: WorkloadState) -> CaptureResult:
 
 def _shortfalls(made: Run) -> Iterator[Finding]:
     """What was planned and did not come, though the capture is usable."""
-    told, seen = made.journal.answers["profile"], made.journal.answers["inspect"]
-    if told["kernels"] < told["wanted"]:
+    seen = made.journal.answers["inspect"]
+    for stage in made.stages:
+        told = stage.answer("profile")
+        if told["kernels"] < told["wanted"]:
+            yield Finding(
+                code="fewer-launches",
+                severity=Severity.WARNING,
+                where=made.settings.output,
+                fact=f"{told['kernels']} of {told['wanted']} planned launches of "
+                f"{stage.plan.launches.kernel or 'any kernel'} within the window",
+                remedy="give a longer --window-limit, or plan fewer launches",
+            )
+    if seen["missing_kernels"]:
         yield Finding(
-            code="fewer-launches",
+            code="kernels-absent",
             severity=Severity.WARNING,
             where=made.settings.output,
-            fact=f"{told['kernels']} of {told['wanted']} planned launches within the window",
-            remedy="give a longer --window-limit, or plan fewer launches",
+            fact=f"no launch of {', '.join(seen['missing_kernels'])} within the window",
+            remedy="a timeline shows whether this workload launches them",
         )
     if seen["missing_metrics"]:
         names = ", ".join(seen["missing_metrics"])
