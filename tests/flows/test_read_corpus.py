@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from typing import Any
+import re
+from typing import Any, Literal
 
 import pytest
 from tests import corpus
 
 import solscope
-from solscope.errors import ReportError
+from solscope.errors import ReportError, UsageError
 from solscope.flows.read import ReadRequest, run
 from solscope.flows.world import World
 from solscope.model.report import Report
@@ -70,6 +71,25 @@ def test_several_files_are_all_shown_and_the_bad_one_is_named() -> None:
     assert outcome.exit_code == 1
     assert "vec_add.ncu-rep" in outcome.text
     assert "Git LFS pointer" in outcome.text
+
+
+def test_the_raw_page_shows_instances_as_asked_for() -> None:
+    path = str(corpus.find("vec_add.ncu-rep"))
+
+    def page(how: Literal["none", "values", "details"]) -> str:
+        request = ReadRequest(paths=(path,), as_="ncu-raw-csv", print_metric_instances=how)
+        return run(request, World()).text
+
+    assert re.search(r'"\d+ \(.*FADD: \d+', page("details"))
+    assert re.search(r'"\d+ \(\d+; \d+', page("values"))
+    assert not re.search(r'"\d+ \(', page("none"))
+
+
+def test_instances_on_another_page_are_refused_with_the_option_that_gives_them() -> None:
+    request = ReadRequest(paths=("x.ncu-rep",), print_metric_instances="details")
+    with pytest.raises(UsageError, match="raw page") as refused:
+        run(request, World())
+    assert refused.value.hint == "add --as ncu-raw-csv"
 
 
 def test_a_timeline_cannot_be_analysed_and_says_what_it_is() -> None:
