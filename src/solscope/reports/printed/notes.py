@@ -18,6 +18,7 @@ class Notes:
     not_available: dict[str, None] = field(default_factory=dict)
     not_finite: dict[str, None] = field(default_factory=dict)
     unknown_labels: dict[str, None] = field(default_factory=dict)
+    ambiguous_labels: dict[str, None] = field(default_factory=dict)
     without_unit: dict[str, None] = field(default_factory=dict)
     differing: dict[str, None] = field(default_factory=dict)
     rounded: dict[str, None] = field(default_factory=dict)
@@ -58,6 +59,13 @@ class Notes:
                 Severity.WARNING,
                 self.unknown_labels,
                 "are labels that name no known metric; kept under section and label",
+            ),
+            (
+                "ambiguous-label",
+                Severity.WARNING,
+                self.ambiguous_labels,
+                "have stood for several metrics, and the page does not tell which: neither its "
+                "version nor its digits decide; kept under section and label",
             ),
             (
                 "differing-values",

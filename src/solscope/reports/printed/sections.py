@@ -16,7 +16,7 @@ from solscope.model.report import (
     SectionMetric,
 )
 from solscope.model.units import printed_unit
-from solscope.reports.printed.labels import Era, metric_of, section_identifier
+from solscope.reports.printed.labels import Era, meanings, metric_of, section_identifier
 from solscope.reports.printed.launches import Identity, device_of
 from solscope.reports.printed.notes import Notes, is_rounded_to_zero
 from solscope.reports.printed.number_format import NumberFormat
@@ -75,7 +75,12 @@ class PrintedMetric:
         if isinstance(value, Absent):
             note = value.value
         elif metric is None:
-            note = "section and label name no known metric"
+            count = meanings(self.section, self.item, self.label)
+            note = (
+                f"one of {count} metrics, by ncu's version or the chip, which the page does not say"
+                if count > 1
+                else "section and label name no known metric"
+            )
         return ColumnReading(
             column=self.place,
             metric=metric,
@@ -111,7 +116,8 @@ class PrintedLaunch:
             known = row.metric(era=era, capability=chip)
             name = row.place if known is None else known
             if known is None:
-                notes.unknown_labels[name] = None
+                several = meanings(row.section, row.item, row.label) > 1
+                (notes.ambiguous_labels if several else notes.unknown_labels)[name] = None
             sections.setdefault(row.section, []).append((row.item, row.label, name))
             value = row.value(numbers)
             if name.endswith(PER_CYCLE):

@@ -8,7 +8,7 @@ from solscope.model.report import MetricValue
 from solscope.model.summary import LaunchSummary, MetricSummary
 from solscope.model.units import printed_unit
 from solscope.reports.printed.kernel_names import short_name
-from solscope.reports.printed.labels import Era, metric_of
+from solscope.reports.printed.labels import Era, meanings, metric_of
 from solscope.reports.printed.launches import Identity, device_of, dim3, whole
 from solscope.reports.printed.notes import Notes
 from solscope.reports.printed.number_format import NumberFormat
@@ -45,7 +45,8 @@ def _metric(row: SummaryRow, numbers: NumberFormat, notes: Notes, *, era: Era) -
     name = metric_of(section, "", label, unit, era=era)
     if name is None:
         name = f"{section}: {label}" if section else label
-        notes.unknown_labels[name] = None
+        several = meanings(section, "", label) > 1
+        (notes.ambiguous_labels if several else notes.unknown_labels)[name] = None
     exponent = printed_unit(unit).exponent
     low, high, mean = (_number(cell, exponent, numbers) for cell in cells)
     return MetricSummary(metric=name, section=section, minimum=low, maximum=high, average=mean)
