@@ -161,12 +161,11 @@ def launches(rows: DetailRows, numbers: NumberFormat, notes: Notes) -> tuple[Ker
 
 def explain(rows: DetailRows, numbers: NumberFormat) -> Iterator[ColumnReading]:
     """How each label was understood, by its first appearance."""
-    seen: set[tuple[str, str, str, str]] = set()
+    seen: set[tuple[str, str, str, str, str | None]] = set()
     era = rows.era(numbers)
     for printed in rows.launches.values():
-        chip = device_of(printed.identity, {}).compute_capability
-        for metric in printed.metrics:
-            key = (metric.section, metric.item, metric.label, metric.unit)
+        for row, metric in printed.named(numbers, era):
+            key = (row.section, row.item, row.label, row.unit, metric)
             if key not in seen:
                 seen.add(key)
-                yield metric.explain(numbers, era=era, capability=chip)
+                yield row.explain(numbers, metric)

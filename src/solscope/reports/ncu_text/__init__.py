@@ -148,14 +148,13 @@ def _launches(
 
 def _columns(pages: TextPages, numbers: NumberFormat) -> Iterator[ColumnReading]:
     era = _era(pages, numbers)
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[tuple[str, str, str, str | None]] = set()
     for printed in pages.launches:
-        chip = device_of(printed.identity, {}).compute_capability
-        for metric in printed.metrics:
-            key = (metric.section, metric.label, metric.unit)
+        for row, metric in printed.named(numbers, era):
+            key = (row.section, row.label, row.unit, metric)
             if key not in seen:
                 seen.add(key)
-                yield metric.explain(numbers, era=era, capability=chip)
+                yield row.explain(numbers, metric)
 
 
 def _unnamed(launches: tuple[KernelLaunch, ...]) -> Iterator[Issue]:

@@ -144,6 +144,17 @@ def meanings(section: str, item: str, label: str) -> int:
     return len(_meant(section, item, label))
 
 
+@lru_cache(maxsize=1 << 12)
+def rollups(section: str, item: str, label: str) -> tuple[str, ...]:
+    """The metrics of a label that shows all rollups of one counter, in the order of their rows:
+    ``X.avg``, ``X.max``, ``X.min``, ``X.sum``. Empty for any other label."""
+    names = sorted(candidate[0] for candidate in _meant(section, item, label))
+    counters = {name.rpartition(".")[0] for name in names}
+    endings = tuple(name.rpartition(".")[2] for name in names)
+    is_all = len(counters) == 1 and endings == ("avg", "max", "min", "sum")
+    return tuple(names) if is_all else ()
+
+
 def _meant(section: str, item: str, label: str) -> _Candidates:
     known = _sections()[0].get(section)
     if known is None:
