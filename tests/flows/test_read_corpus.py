@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -11,6 +12,7 @@ from tests import corpus
 
 import solscope
 from solscope.errors import ReportError, UsageError
+from solscope.flows import analyze
 from solscope.flows.read import ReadRequest, run
 from solscope.flows.world import World
 from solscope.model.report import Report
@@ -71,6 +73,43 @@ def test_several_files_are_all_shown_and_the_bad_one_is_named() -> None:
     assert outcome.exit_code == 1
     assert "vec_add.ncu-rep" in outcome.text
     assert "Git LFS pointer" in outcome.text
+
+
+def test_a_folder_shows_what_is_in_it_by_content(tmp_path: Path) -> None:
+    for kind, fragment in (
+        ("ncu-csv", "saxpy"),
+        ("nsys-stats", "decode__nsys"),
+        ("ncu-log", "v5_"),
+    ):
+        found = corpus.find(fragment, kind)
+        (tmp_path / f"{kind}.dat").write_bytes(corpus.raw(found))
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "saxpy.csv").write_bytes(corpus.raw(corpus.find("saxpy", "ncu-csv")))
+    names = [Path(path).name for path in formats.find([str(tmp_path)])]
+    assert names == ["ncu-csv.dat", "nsys-stats.dat"]
+    assert len(solscope.read(str(tmp_path)).launches) == 1  # counters alone
+
+    report = corpus.find("vec_add.ncu-rep")
+    (tmp_path / "x.ncu-rep").write_bytes(report.read_bytes())
+    names = [Path(path).name for path in formats.find([str(tmp_path)])]
+    assert names == ["nsys-stats.dat", "x.ncu-rep"]  # the page may be a print of the report
+
+
+def test_a_folder_without_what_is_needed_says_what_it_holds() -> None:
+    folder = corpus.require(corpus.CORPUS / "torch-trace")
+    with pytest.raises(ReportError, match="can be used here") as refused:
+        solscope.read(str(folder))
+    assert "7 torch-trace" in (refused.value.hint or "")
+
+
+def test_a_capture_and_its_page_are_not_added_up() -> None:
+    folder = corpus.require(corpus.CORPUS / "ncu-csv" / "gujialiang123__MOEresearch")
+    pages = sorted(str(path) for path in folder.glob("*R_concurrent_decode*"))
+    assert len(pages) == 2
+    with pytest.raises(UsageError, match="the same 30 launches"):
+        analyze.run(analyze.AnalyzeRequest(paths=tuple(pages)), World())
+    one = analyze.run(analyze.AnalyzeRequest(paths=(pages[1],)), World())
+    assert one.exit_code == 0
 
 
 def test_the_raw_page_shows_instances_as_asked_for() -> None:

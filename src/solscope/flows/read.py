@@ -167,8 +167,8 @@ def counters(report: AnyReport) -> Report:
 
 
 def read_all(paths: Sequence[str], world: World, *, locale: str | None = None) -> list[Report]:
-    """Every report that the paths name or hold, each file once."""
-    files = formats.find(paths)
+    """Every report with counters that the paths name or hold, each file once."""
+    files = formats.find(paths, formats.COUNTERS)
     return [
         counters(formats.read(path, locale=locale)) for path in world.progress(files, "reading")
     ]

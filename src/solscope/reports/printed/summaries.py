@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from solscope.model.kernel_name import short_name
 from solscope.model.report import MetricValue
 from solscope.model.summary import LaunchSummary, MetricSummary
 from solscope.model.units import printed_unit
-from solscope.reports.printed.kernel_names import short_name
 from solscope.reports.printed.labels import Era, meanings, metric_of
 from solscope.reports.printed.launches import Identity, device_of, dim3, whole
 from solscope.reports.printed.notes import Notes
