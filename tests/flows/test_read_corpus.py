@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
 from typing import Any, Literal
@@ -73,6 +74,30 @@ def test_several_files_are_all_shown_and_the_bad_one_is_named() -> None:
     assert outcome.exit_code == 1
     assert "vec_add.ncu-rep" in outcome.text
     assert "Git LFS pointer" in outcome.text
+
+
+def test_a_summary_has_its_units_in_every_face() -> None:
+    path = str(corpus.find("summary1024", "ncu-text"))
+    table, document, rows = (
+        run(ReadRequest(paths=(path,), format=face), World()).text
+        for face in ("table", "json", "csv")
+    )
+    assert "3 summaries of launches" in table
+    assert re.search(r"gpu__time_duration.sum +2880000 +2880000 +2880000 +ns", table)
+    (report,) = json.loads(document)["reports"]
+    assert report["summaries"][0]["launches"] == 10
+    assert report["summaries"][0]["metrics"]["gpu__time_duration.sum"] == {
+        "unit": "ns", "minimum": 2880000, "maximum": 2880000, "average": 2880000,
+    }  # fmt: skip
+    assert "esmm_shmem_multi,gpu__time_duration.sum (average),2880000,ns" in rows
+
+
+def test_kernels_of_two_gpus_and_of_one_short_name_are_told_apart() -> None:
+    two_gpus = run(ReadRequest(paths=(str(corpus.find("h100_2gpu", "nsys-sqlite")),)), World())
+    assert re.search(r"launches +GPU +process  kernel", two_gpus.text)
+    assert re.search(r"124 +1 +112  sm80_xmma_gemm", two_gpus.text)
+    sums = run(ReadRequest(paths=(str(corpus.find("prefill__nsys", "nsys-stats")),)), World())
+    assert "Kernel2 …cutlass_80_tensorop" in sums.text
 
 
 def test_a_folder_shows_what_is_in_it_by_content(tmp_path: Path) -> None:

@@ -12,17 +12,18 @@ _SAME_DURATION = 0.01  # a details page prints two decimals
 
 
 def refuse(reports: Sequence[Report]) -> None:
-    """One capture given twice, as a report and as a page that ncu printed of it, would double
-    every total."""
+    """Raises UsageError for a capture given in two formats: it would count double in times and
+    shares. Files of one format are captures of their own."""
     known: dict[tuple[tuple[int, str], ...], list[Report]] = {}
     for report in reports:
         key = tuple((one.process_id or 0, one.name) for one in report.launches)
         others = known.setdefault(key, []) if any(process for process, _ in key) else []
         for other in others:
-            if _are_as_long(report, other):
+            formats = {report.provenance.format, other.provenance.format}
+            if len(formats) > 1 and _are_as_long(report, other):
                 raise UsageError(
                     f"{report.provenance.path} and {other.provenance.path} show the same "
-                    f"{len(key)} launches: together they would count double",
+                    f"{len(key)} launches in two formats: together they would count double",
                     hint="give one of them: the report rather than a page, the raw page rather "
                     "than the details page",
                 )

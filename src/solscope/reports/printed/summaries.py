@@ -28,28 +28,39 @@ def summarise(
     era: Era,
 ) -> LaunchSummary:
     """What a page says of one kernel. Raises UnknownUnit."""
+    device = device_of(identity, {})
+    chip = device.compute_capability
     return LaunchSummary(
         name=short_name(identity.kernel_name),
         name_full=identity.kernel_name,
         invocations=whole(invocations),
-        device=device_of(identity, {}),
+        device=device,
         process_id=whole(identity.process_id),
         grid=dim3(identity.grid),
         block=dim3(identity.block),
-        metrics=tuple(_metric(row, numbers, notes, era=era) for row in rows),
+        metrics=tuple(_metric(row, numbers, notes, era=era, chip=chip) for row in rows),
     )
 
 
-def _metric(row: SummaryRow, numbers: NumberFormat, notes: Notes, *, era: Era) -> MetricSummary:
+def _metric(
+    row: SummaryRow,
+    numbers: NumberFormat,
+    notes: Notes,
+    *,
+    era: Era,
+    chip: tuple[int, int] | None,
+) -> MetricSummary:
     section, label, unit, cells = row
-    name = metric_of(section, "", label, unit, era=era)
+    name = metric_of(section, "", label, unit, era=era, capability=chip)
     if name is None:
         name = f"{section}: {label}" if section else label
         several = meanings(section, "", label) > 1
         (notes.ambiguous_labels if several else notes.unknown_labels)[name] = None
-    exponent = printed_unit(unit).exponent
-    low, high, mean = (_number(cell, exponent, numbers) for cell in cells)
-    return MetricSummary(metric=name, section=section, minimum=low, maximum=high, average=mean)
+    base = printed_unit(unit)
+    low, high, mean = (_number(cell, base.exponent, numbers) for cell in cells)
+    return MetricSummary(
+        metric=name, section=section, minimum=low, maximum=high, average=mean, unit=base.base
+    )
 
 
 def _number(cell: str, exponent: int, numbers: NumberFormat) -> MetricValue | None:
