@@ -89,7 +89,7 @@ def test_a_summary_has_its_units_in_every_face() -> None:
     assert report["summaries"][0]["metrics"]["gpu__time_duration.sum"] == {
         "unit": "ns", "minimum": 2880000, "maximum": 2880000, "average": 2880000,
     }  # fmt: skip
-    assert "esmm_shmem_multi,gpu__time_duration.sum (average),2880000,ns" in rows
+    assert "esmm_shmem_multi,gpu__time_duration.sum (average),2880000.0,ns" in rows
 
 
 def test_kernels_of_two_gpus_and_of_one_short_name_are_told_apart() -> None:
