@@ -34,7 +34,7 @@ def table(reports: Sequence[Report], *, width: int, color: bool, show_session: b
         if position:
             console.print()
         _one(console, report, show_session)
-    return buffer.getvalue().rstrip()
+    return "\n".join(map(str.rstrip, buffer.getvalue().rstrip().split("\n")))
 
 
 def _one(console: Console, report: Report, show_session: bool) -> None:
@@ -82,10 +82,11 @@ def _device(device: Device) -> str:
 
 
 def _results(report: Report) -> Iterator[str]:
-    if report.launches or not isinstance(report, SummaryReport):
+    summaries = report.summaries if isinstance(report, SummaryReport) else ()
+    if report.launches or not summaries:
         yield f"{wording.counted(len(report.launches), 'result')}, {_metric_counts(report)}"
-    if isinstance(report, SummaryReport) and report.summaries:
-        kernels = wording.counted(len(report.summaries), "summary")
+    if summaries:
+        kernels = wording.counted(len(summaries), "summary")
         yield f"{kernels} of launches, which are not in the file"
     processes = Counter(launch.process_id for launch in report.launches)
     if len(processes) > 1:

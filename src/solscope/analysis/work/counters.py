@@ -34,6 +34,8 @@ _FLOP_REMEDY = (
     "collect `--section SpeedOfLight_RooflineChart` (FP32 and FP64), or `--metrics "
     "smsp__sass_thread_inst_executed_op_{fadd,fmul,ffma,hadd,hmul,hfma,dadd,dmul,dfma}_pred_on.sum`"
 )
+_OPERATIONS = ("add", "mul", "fma")
+_CYCLES_REMEDY = "collect `--metrics gpu__time_duration.sum` or `--section SpeedOfLight` too"
 _DIGITS_REMEDY = "read the report itself (.ncu-rep), or collect the counters' .sum"
 _DRAM_REMEDY = "collect `--metrics dram__bytes_read.sum,dram__bytes_write.sum`"
 _DRAM_REMEDY_CC12 = "collect `--metrics dram__bytes_op_read.sum,dram__bytes_op_write.sum`"
@@ -115,7 +117,19 @@ def _no_counter(
     metrics: Metrics, letter: str, precision: str, histogram: Opcodes
 ) -> tuple[str, str]:
     """(reason, remedy) for a scalar precision without a total."""
-    names = metrics.starting("smsp__sass_thread_inst_executed_op_" + letter)
+    names = [
+        name
+        for name in metrics.starting("smsp__sass_thread_inst_executed_op_" + letter)
+        if name.endswith(".per_cycle_elapsed")
+    ]
+    rates = {name: value for name in names if (value := number(metrics, name)) is not None}
+    if len(rates) >= len(_OPERATIONS) and all(
+        _has_digits(metrics, name, value) for name, value in rates.items()
+    ):
+        reason = (
+            f"the {precision} operations were counted per cycle, but not the cycles or the time"
+        )
+        return without_counter(reason, _CYCLES_REMEDY, histogram)
     if any(metrics.half_digit(name) for name in names):
         reason = f"the {precision} operation counters were printed with too few digits per cycle"
         return without_counter(reason, _DIGITS_REMEDY, histogram)
@@ -186,7 +200,7 @@ def _family(
     names: tuple[str, str, str],
     lanes: float,
 ) -> float | None:
-    counts = [sass(metrics, f"{letter}{op}", time_ns) for op in ("add", "mul", "fma")]
+    counts = [sass(metrics, f"{letter}{op}", time_ns) for op in _OPERATIONS]
     add, mul, fma = counts
     if add is None or mul is None or fma is None:
         if not histogram:
@@ -202,7 +216,7 @@ def _with_packed(
     histogram: Opcodes,
     ledger: Ledger,
 ) -> float | None:
-    packed = [sass(metrics, f"f{op}2", time_ns) for op in ("add", "mul", "fma")]
+    packed = [sass(metrics, f"f{op}2", time_ns) for op in _OPERATIONS]
     add, mul, fma = packed
     if add is None or mul is None or fma is None:
         if not histogram:
@@ -227,7 +241,7 @@ def _with_fp16(
     fp64: float | None,
     fp32: float | None,
 ) -> Scalar:
-    add, mul, fma = (sass(metrics, f"h{op}", time_ns) for op in ("add", "mul", "fma"))
+    add, mul, fma = (sass(metrics, f"h{op}", time_ns) for op in _OPERATIONS)
     if (add is None or mul is None or fma is None) and histogram:
         # Histogram keys are bare opcodes (HFMA2) or carry the pipe (HFMA2.MMA).
         add = histogram.total("HADD2", "HADD2_32")

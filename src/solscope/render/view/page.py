@@ -255,15 +255,18 @@ def _session(report: Report) -> tuple[tuple[str, str], ...]:
 def _shares(kernels: tuple[KernelVerdict, ...]) -> tuple[BoundShare, ...]:
     shares: dict[str, float] = {}
     counts: dict[str, int] = {}
+    timed: set[str] = set()
     for kernel in kernels:
         key = bounds.style(kernel.verdict.bound).key
         counts[key] = counts.get(key, 0) + 1
+        if kernel.time_share is not None:
+            timed.add(key)
         shares[key] = shares.get(key, 0.0) + (kernel.time_share or 0.0)
     return tuple(
         BoundShare(
             style=bounds.STYLES[key],
             share=share,
-            text=numbers.fraction(share),
+            text=numbers.fraction(share) if key in timed else "(time not measured)",
             kernels=counts[key],
         )
         for key, share in sorted(shares.items(), key=lambda item: -item[1])

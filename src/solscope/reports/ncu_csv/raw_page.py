@@ -35,6 +35,7 @@ from solscope.reports.printed.values import (
 )
 
 _SIX_DECIMALS = re.compile(r"-?\d+\.\d{6}")
+_WHOLE = ("device__attribute_", "c2clink__", "numa__", "nvlink__", "profiler__")
 # Units in which one number may mean several things; without a units row they are not read.
 _SCALED = ("byte", "ns", "hz", "/s")
 
@@ -205,7 +206,13 @@ def _unit(raw: RawRows, position: int, name: str) -> PrintedUnit | None:
 def _hides_small_values(
     raw: RawRows, position: int, cells: Sequence[str], unit: PrintedUnit
 ) -> bool:
-    """Whether a cell shows zero and may hide a number: six decimals of a Gbyte leave 500 bytes."""
+    """Whether a cell shows zero and may hide a number: six decimals of a Gbyte leave 500 bytes.
+
+    Attributes and counts are whole numbers; ``--print-fp`` prints decimals of them all the same.
+    """
+    name = raw.metrics[position][1]
+    if name.startswith(_WHOLE) or (name.endswith(".sum") and unit.exponent == 0):
+        return False
     if raw.scaled_are_fixed and raw.has_unit(position):
         return unit.base == "byte" and unit.exponent >= 9 and "0.000000" in cells
     return any(text in cells for text in ("0.00", "0,00"))
