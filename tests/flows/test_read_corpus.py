@@ -100,6 +100,31 @@ def test_kernels_of_two_gpus_and_of_one_short_name_are_told_apart() -> None:
     assert "Kernel2 …cutlass_80_tensorop" in sums.text
 
 
+def test_a_table_with_columns_of_its_own_is_read_as_it_is_told_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "shares.csv"
+    path.write_text("kern,pct\nflash_fwd,41%\n")
+    with pytest.raises(ReportError, match="none of its columns says kernels") as refused:
+        run(ReadRequest(paths=(str(path),)), World())
+    assert "--columns" in (refused.value.hint or "")
+    told = ReadRequest(paths=(str(path),), columns="name=kern,share%=pct")
+    assert re.search(r"41.0 % +– +flash_fwd", run(told, World()).text)
+    told = ReadRequest(paths=(str(path),), columns="name=kern,share%=pct", explain=True)
+    assert re.search(r"pct +share +41 % +0.41", run(told, World()).text)
+
+
+def test_launches_of_two_processes_are_told_apart(tmp_path: Path) -> None:
+    text = corpus.raw(corpus.find("saxpy", "ncu-csv")).decode("utf-8-sig")
+    table = text[text.index('"ID"') :]
+    _, second = table.replace('"0","58960"', '"0","77777"').split("\n", 1)
+    path = tmp_path / "ranks.csv"
+    path.write_text(f"{table.rstrip()}\n==PROF== Disconnected\n{second}")
+    assert "processes 58960 (1 result), 77777 (1 result)" in (
+        run(ReadRequest(paths=(str(path),)), World()).text
+    )
+    page = analyze.run(analyze.AnalyzeRequest(paths=(str(path),)), World()).text
+    assert re.search(r"saxpy_kernel +58960 .*\n2 saxpy_kernel +77777 ", page)
+
+
 def test_a_folder_shows_what_is_in_it_by_content(tmp_path: Path) -> None:
     for kind, fragment in (
         ("ncu-csv", "saxpy"),

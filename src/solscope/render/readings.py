@@ -39,7 +39,9 @@ def _file_lines(reading: FileReading) -> Iterable[str]:
 def _column_row(column: ColumnReading) -> tuple[str, ...]:
     metric = "=" if column.metric == column.column else column.metric or "unknown"
     printed = f"{_cut(column.example)} {column.unit}".strip()
-    value = "" if column.value is None else f"{_value(column.value)} {column.base_unit}".strip()
+    value = ""
+    if column.value is not None:
+        value = f"{_cut(_value(column.value))} {column.base_unit}".strip()
     return column.column, metric, printed, value, column.note or ""
 
 

@@ -75,7 +75,7 @@ def read(path: str, *, locale: str | None = None, columns: str | None = None) ->
         from solscope.reports import zymtrace
 
         return zymtrace.read(path, "", columns=columns)
-    chosen = _choose(_head(path), path)
+    chosen = _choose(_head(path), path, columns)
     if chosen.NAME not in COUNTERS:
         given = {} if columns is None else {"columns": columns}
         return chosen.read(path, _digest(path), **given)  # type: ignore[no-any-return]
@@ -89,7 +89,7 @@ def read(path: str, *, locale: str | None = None, columns: str | None = None) ->
 
 def explain(path: str, *, locale: str | None = None, columns: str | None = None) -> FileReading:
     """How a printed table was understood, column by column. Raises as ``read`` does."""
-    chosen = _choose(_head(path), path)
+    chosen = _choose(_head(path), path, columns)
     if not hasattr(chosen, "explain"):
         raise UsageError(
             "only printed tables (CSV or text) have columns to explain",
@@ -108,7 +108,7 @@ def kind_of(path: str) -> str:
     return str(_choose(_head(path), path).NAME)
 
 
-def _choose(head: bytes, path: str) -> ModuleType:
+def _choose(head: bytes, path: str, columns: str | None = None) -> ModuleType:
     for candidate in readers():
         if candidate.recognises(head, path):
             return candidate
@@ -119,10 +119,30 @@ def _choose(head: bytes, path: str) -> ModuleType:
         for candidate in readers():
             if candidate.NAME in COUNTERS and candidate.recognises(whole, path):
                 return candidate
+    if columns is not None:
+        from solscope.reports import zymtrace
+
+        return zymtrace  # a table that the user says how to read
     found = lookalikes.name_of(head, path)
     if found is not None:
         raise ReportError(f"this is {found.what}", where=path, hint=found.hint)
-    raise reader.refuse_unknown(head, path)
+    raise _table_of_somebody(head, path) or reader.refuse_unknown(head, path)
+
+
+def _table_of_somebody(head: bytes, path: str) -> ReportError | None:
+    """The error for a table none of whose columns is known, which ``--columns`` can name."""
+    from solscope.reports.zymtrace import columns, rows
+
+    lines = head.rpartition(b"\n")[0] or head
+    found = None if b"\0" in head else rows.parse(lines)
+    if found is None or not found.cells:
+        return None
+    return ReportError(
+        f"this is a table, but none of its columns says kernels and samples: "
+        f"{', '.join(found.titles[:8])}",
+        where=path,
+        hint=f"if it holds shares of kernels, {columns.HINT}",
+    )
 
 
 def _head(path: str) -> bytes:

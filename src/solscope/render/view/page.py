@@ -126,13 +126,16 @@ def page(analysis: Analysis, *, show_session: bool = False) -> Page:
         _report(report, chip, show_session)
         for report, chip in zip(analysis.reports, analysis.chips, strict=True)
     )
-    gpus = _gpus(analysis)
+    gpus, processes = _gpus(analysis), _processes(analysis)
     rows = tuple(
         row(
             kernel,
             rank,
             reports[kernel.totals.key.report].file,
             several_gpus=len(gpus[kernel.totals.key.report]) > 1,
+            # Mostly each GPU has a process of its own, and its ordinal says all.
+            several_processes=len(processes[kernel.totals.key.report])
+            > max(1, len(gpus[kernel.totals.key.report])),
         )
         for rank, kernel in enumerate(analysis.kernels, start=1)
     )
@@ -154,6 +157,16 @@ def page(analysis: Analysis, *, show_session: bool = False) -> Page:
         absences=merged(analysis.absences),
         over=tuple(over_lines(rows)),
     )
+
+
+def _processes(analysis: Analysis) -> dict[int, set[int]]:
+    """By report: the processes that its kernels ran in."""
+    found: dict[int, set[int]] = {}
+    for kernel in analysis.kernels:
+        key = kernel.totals.key
+        one = set() if key.process_id is None else {key.process_id}
+        found.setdefault(key.report, set()).update(one)
+    return found
 
 
 def _gpus(analysis: Analysis) -> dict[int, set[int | None]]:

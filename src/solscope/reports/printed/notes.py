@@ -94,12 +94,13 @@ class Notes:
             yield _issue(
                 "stray-lines",
                 Severity.INFO,
-                f"{self.stray_lines} lines between the rows belong to no table",
+                "1 line between the rows belongs to no table"
+                if self.stray_lines == 1
+                else f"{self.stray_lines} lines between the rows belong to no table",
             )
         if self.short_rows:
-            yield _issue(
-                "short-rows", Severity.INFO, f"{self.short_rows} rows end before the last column"
-            )
+            rows = "1 row ends" if self.short_rows == 1 else f"{self.short_rows} rows end"
+            yield _issue("short-rows", Severity.INFO, f"{rows} before the last column")
 
 
 def is_rounded_to_zero(text: str) -> bool:
