@@ -7,17 +7,27 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from solscope.errors import ReportError
 from solscope.model.verdict import Analysis
 from solscope.render.figure.panels import Panel, panels
 from solscope.render.view.page import Page, page
+
+NOTHING_TO_DRAW = "No roofline: no FLOP were counted and no roof is known."
+NEXT_STEP = "Name the GPU with --chip to see its roofs."
 
 MOST_PANELS = 12
 """Charts in one figure; the HTML page draws each on its own and has no limit."""
 
 
 def spec(analysis: Analysis, *, dark: bool = False) -> dict[str, Any]:
-    """The Vega-Lite definition of the figure, all data inside."""
-    return of_panels(limited(panels(analysis, page(analysis))), dark=dark)
+    """The Vega-Lite definition of the figure, all data inside.
+
+    Raises ReportError where there is neither a roof nor a kernel to draw.
+    """
+    drawn = limited(panels(analysis, page(analysis)))
+    if not drawn:
+        raise ReportError(NOTHING_TO_DRAW.rstrip("."), hint=NEXT_STEP.rstrip("."))
+    return of_panels(drawn, dark=dark)
 
 
 def limited(found: Sequence[Panel]) -> tuple[Panel, ...]:
