@@ -164,7 +164,8 @@ def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
         if found is not None:
             plain[name] = found
         else:
-            mixed[name] = [value_of(cell, unit.exponent, form) for cell in raw.cells(i)]
+            read = {c: value_of(c, unit.exponent, form) for c in set(raw.cells(i))}
+            mixed[name] = [read[cell] for cell in raw.cells(i)]
     devices: dict[Device, Device] = {}
     rates = _rates(raw, numbers)
     made = []
@@ -225,7 +226,8 @@ def _rates(raw: RawRows, numbers: NumberFormat) -> dict[str, list[float]]:
         unit = _unit(raw, position, name) if name.endswith(PER_CYCLE) else None
         if unit is not None:
             form = _format(raw, position, numbers)
-            found[name] = [half_digit(cell, unit.exponent, form) for cell in raw.cells(i)]
+            halves = {c: half_digit(c, unit.exponent, form) for c in set(raw.cells(i))}
+            found[name] = [halves[cell] for cell in raw.cells(i)]
     return found
 
 
