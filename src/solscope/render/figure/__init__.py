@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from solscope.errors import ReportError
 from solscope.model.verdict import Analysis
 from solscope.render.figure.panels import Panel, panels
 from solscope.render.view.page import Page, page
@@ -20,14 +19,23 @@ MOST_PANELS = 12
 
 
 def spec(analysis: Analysis, *, dark: bool = False) -> dict[str, Any]:
-    """The Vega-Lite definition of the figure, all data inside.
-
-    Raises ReportError where there is neither a roof nor a kernel to draw.
-    """
+    """The Vega-Lite definition of the figure, all data inside; a sentence where there is neither
+    a roof nor a kernel to draw."""
     drawn = limited(panels(analysis, page(analysis)))
-    if not drawn:
-        raise ReportError(NOTHING_TO_DRAW.rstrip("."), hint=NEXT_STEP.rstrip("."))
-    return of_panels(drawn, dark=dark)
+    return of_panels(drawn, dark=dark) if drawn else _nothing(dark=dark)
+
+
+def _nothing(*, dark: bool) -> dict[str, Any]:
+    import altair as alt
+
+    from solscope.render.figure.theme import config
+
+    said = alt.TitleParams(text=NOTHING_TO_DRAW, subtitle=NEXT_STEP, anchor="start")
+    data = alt.InlineData(values=[{}])
+    blank = alt.Chart(data, width=480, height=1, title=said).mark_text(text="")
+    definition: dict[str, Any] = blank.to_dict()
+    definition["config"] = config(dark=dark)
+    return definition
 
 
 def limited(found: Sequence[Panel]) -> tuple[Panel, ...]:
