@@ -215,9 +215,10 @@ def test_read_gives_every_metric_as_json_and_csv(capsys: pytest.CaptureFixture[s
     assert len(launch["metrics"]) + len(launch["valueless"]) == 1113
     assert run("read", path, "--format", "csv", "--metric", "^dram__bytes") == 0
     rows = capsys.readouterr().out.splitlines()
-    assert rows[0] == "report,launch,kernel,metric,value"
+    assert rows[0] == "report,launch,kernel,metric,value,unit"
     assert len(rows) > 5
     assert all(",dram__bytes" in row for row in rows[1:])
+    assert any(row.endswith(",byte") for row in rows[1:])
 
 
 def test_a_bare_hyphen_is_stdin(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests import corpus
 
 import solscope
+from solscope.flows.analyze import AnalyzeRequest, run
+from solscope.flows.world import World
 from solscope.model.report import Report
 from solscope.model.verdict import Analysis, KernelVerdict
 
@@ -228,3 +231,21 @@ def test_every_report_of_the_corpus_gets_a_verdict_for_every_kernel(record: Any)
             assert standing.ceiling
         if kernel.point.intensity is None:
             assert any(a.field == "arithmetic_intensity" for a in kernel.absences)
+
+
+def test_pages_without_a_roof_say_so_and_show_what_they_can(tmp_path: Path) -> None:
+    # FLOP counted, no GPU named and no peak printed: points, and no roof.
+    points = str(corpus.find("v18_gflops__qwen3-30b-a3b-bf16__agent_decode_b32", "ncu-csv"))
+    pages = {"html": tmp_path / "a.html", "pdf": tmp_path / "a.pdf", "figure": tmp_path / "a.svg"}
+    asked = {name: str(path) for name, path in pages.items()}
+    outcome = run(AnalyzeRequest(paths=(points,), **asked), World())
+    assert len(outcome.files) == 3
+    assert "No roof is known" in pages["figure"].read_text()
+
+    # Neither FLOP nor roofs: a sentence stands in for the chart.
+    nothing = str(corpus.find("copy_blocked", "ncu-csv"))
+    pages = {"html": tmp_path / "b.html", "pdf": tmp_path / "b.pdf", "figure": tmp_path / "b.svg"}
+    asked = {name: str(path) for name, path in pages.items()}
+    run(AnalyzeRequest(paths=(nothing,), **asked), World())
+    for face in ("html", "figure"):
+        assert "no FLOP were counted and no roof is known" in pages[face].read_text()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
-from typing import Any
+import json
+import re
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 from tests import corpus
 
 import solscope
-from solscope.errors import ReportError
+from solscope.errors import ReportError, UsageError
+from solscope.flows import analyze
 from solscope.flows.read import ReadRequest, run
 from solscope.flows.world import World
 from solscope.model.report import Report
@@ -70,6 +74,111 @@ def test_several_files_are_all_shown_and_the_bad_one_is_named() -> None:
     assert outcome.exit_code == 1
     assert "vec_add.ncu-rep" in outcome.text
     assert "Git LFS pointer" in outcome.text
+
+
+def test_a_summary_has_its_units_in_every_face() -> None:
+    path = str(corpus.find("summary1024", "ncu-text"))
+    table, document, rows = (
+        run(ReadRequest(paths=(path,), format=face), World()).text
+        for face in ("table", "json", "csv")
+    )
+    assert "3 summaries of launches" in table
+    assert re.search(r"gpu__time_duration.sum +2880000 +2880000 +2880000 +ns", table)
+    (report,) = json.loads(document)["reports"]
+    assert report["summaries"][0]["launches"] == 10
+    assert report["summaries"][0]["metrics"]["gpu__time_duration.sum"] == {
+        "unit": "ns", "minimum": 2880000, "maximum": 2880000, "average": 2880000,
+    }  # fmt: skip
+    assert "esmm_shmem_multi,gpu__time_duration.sum (average),2880000.0,ns" in rows
+
+
+def test_kernels_of_two_gpus_and_of_one_short_name_are_told_apart() -> None:
+    two_gpus = run(ReadRequest(paths=(str(corpus.find("h100_2gpu", "nsys-sqlite")),)), World())
+    assert re.search(r"launches +GPU +process  kernel", two_gpus.text)
+    assert re.search(r"124 +1 +112  sm80_xmma_gemm", two_gpus.text)
+    sums = run(ReadRequest(paths=(str(corpus.find("prefill__nsys", "nsys-stats")),)), World())
+    assert "Kernel2 …cutlass_80_tensorop" in sums.text
+
+
+def test_a_table_with_columns_of_its_own_is_read_as_it_is_told_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "shares.csv"
+    path.write_text("kern,pct\nflash_fwd,41%\n")
+    with pytest.raises(ReportError, match="none of its columns says kernels") as refused:
+        run(ReadRequest(paths=(str(path),)), World())
+    assert "--columns" in (refused.value.hint or "")
+    told = ReadRequest(paths=(str(path),), columns="name=kern,share%=pct")
+    assert re.search(r"41.0 % +– +flash_fwd", run(told, World()).text)
+    told = ReadRequest(paths=(str(path),), columns="name=kern,share%=pct", explain=True)
+    assert re.search(r"pct +share +41 % +0.41", run(told, World()).text)
+
+
+def test_launches_of_two_processes_are_told_apart(tmp_path: Path) -> None:
+    text = corpus.raw(corpus.find("saxpy", "ncu-csv")).decode("utf-8-sig")
+    table = text[text.index('"ID"') :]
+    _, second = table.replace('"0","58960"', '"0","77777"').split("\n", 1)
+    path = tmp_path / "ranks.csv"
+    path.write_text(f"{table.rstrip()}\n==PROF== Disconnected\n{second}")
+    assert "processes 58960 (1 result), 77777 (1 result)" in (
+        run(ReadRequest(paths=(str(path),)), World()).text
+    )
+    page = analyze.run(analyze.AnalyzeRequest(paths=(str(path),)), World()).text
+    assert re.search(r"saxpy_kernel +58960 .*\n2 saxpy_kernel +77777 ", page)
+
+
+def test_a_folder_shows_what_is_in_it_by_content(tmp_path: Path) -> None:
+    for kind, fragment in (
+        ("ncu-csv", "saxpy"),
+        ("nsys-stats", "decode__nsys"),
+        ("ncu-log", "v5_"),
+    ):
+        found = corpus.find(fragment, kind)
+        (tmp_path / f"{kind}.dat").write_bytes(corpus.raw(found))
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "saxpy.csv").write_bytes(corpus.raw(corpus.find("saxpy", "ncu-csv")))
+    names = [Path(path).name for path in formats.find([str(tmp_path)])]
+    assert names == ["ncu-csv.dat", "nsys-stats.dat"]
+    assert len(solscope.read(str(tmp_path)).launches) == 1  # counters alone
+
+    report = corpus.find("vec_add.ncu-rep")
+    (tmp_path / "x.ncu-rep").write_bytes(report.read_bytes())
+    names = [Path(path).name for path in formats.find([str(tmp_path)])]
+    assert names == ["nsys-stats.dat", "x.ncu-rep"]  # the page may be a print of the report
+
+
+def test_a_folder_without_what_is_needed_says_what_it_holds() -> None:
+    folder = corpus.require(corpus.CORPUS / "torch-trace")
+    with pytest.raises(ReportError, match="can be used here") as refused:
+        solscope.read(str(folder))
+    assert "7 torch-trace" in (refused.value.hint or "")
+
+
+def test_a_capture_and_its_page_are_not_added_up() -> None:
+    folder = corpus.require(corpus.CORPUS / "ncu-csv" / "gujialiang123__MOEresearch")
+    pages = sorted(str(path) for path in folder.glob("*R_concurrent_decode*"))
+    assert len(pages) == 2
+    with pytest.raises(UsageError, match="the same 30 launches"):
+        analyze.run(analyze.AnalyzeRequest(paths=tuple(pages)), World())
+    one = analyze.run(analyze.AnalyzeRequest(paths=(pages[1],)), World())
+    assert one.exit_code == 0
+
+
+def test_the_raw_page_shows_instances_as_asked_for() -> None:
+    path = str(corpus.find("vec_add.ncu-rep"))
+
+    def page(how: Literal["none", "values", "details"]) -> str:
+        request = ReadRequest(paths=(path,), as_="ncu-raw-csv", print_metric_instances=how)
+        return run(request, World()).text
+
+    assert re.search(r'"\d+ \(.*FADD: \d+', page("details"))
+    assert re.search(r'"\d+ \(\d+; \d+', page("values"))
+    assert not re.search(r'"\d+ \(', page("none"))
+
+
+def test_instances_on_another_page_are_refused_with_the_option_that_gives_them() -> None:
+    request = ReadRequest(paths=("x.ncu-rep",), print_metric_instances="details")
+    with pytest.raises(UsageError, match="raw page") as refused:
+        run(request, World())
+    assert refused.value.hint == "add --as ncu-raw-csv"
 
 
 def test_a_timeline_cannot_be_analysed_and_says_what_it_is() -> None:

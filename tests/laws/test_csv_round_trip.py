@@ -1,6 +1,7 @@
-"""Report -> our raw CSV in base units -> read again: the same analysis, or an absence.
+"""Report -> our raw CSV in base units -> read again: the same analysis.
 
-A CSV has no instances (opcode histograms), no rules, no sections, and two decimals. Whatever it
+Printed with its instances (opcode histograms), the page gives all that the report does, within
+its two decimals. Without them, which is what ncu prints unless told otherwise, whatever the page
 cannot give must be missing afterwards; no number may become another one.
 """
 
@@ -71,7 +72,7 @@ def wrong_totals(before: KernelTotals, after: KernelTotals) -> Iterator[str]:
     for dtype, work in (after.flop.tensor or {}).items():
         if not kept((before.flop.tensor or {}).get(dtype), work):
             yield dtype
-    # FP16 on the CUDA cores is in the histogram alone; its absence is said, the rest is a sum.
+    # FP16 that only the histogram has is missing, which is said; the rest is a sum.
     is_whole = after.flop.fp16 is not None or not before.flop.fp16
     if is_whole and not kept(before.flop.total, after.flop.total):
         yield "flop.total"
@@ -123,6 +124,39 @@ def test_an_analysis_survives_the_raw_page_or_says_what_it_lost(record: dict[str
     assert wrong == []
     for launch in back.launches:
         assert not launch.details.rules()  # a raw page has none, and none is made up
+
+
+@pytest.mark.parametrize("record", corpus.records("ncu-rep"), ids=name)
+def test_an_analysis_is_the_same_by_the_raw_page_with_instances(record: dict[str, Any]) -> None:
+    report = readable(record)
+    back = round_trip(report, Instances.DETAILS)
+    for before, after in pairs(report, back):
+        assert after.verdict.bound == before.verdict.bound
+        assert {a.field for a in after.absences} == {a.field for a in before.absences}
+        assert not [*wrong_totals(before.totals, after.totals)]
+        assert not [*wrong_speeds(before.point, after.point)]
+        assert known(after.totals) == known(before.totals)
+        assert kept(before.totals.flop.total, after.totals.flop.total)
+
+
+def known(totals: KernelTotals) -> set[str]:
+    """Names of what has a number."""
+    flop = totals.flop
+    return {
+        *(n for n in (*AMOUNTS, *PERCENTAGES) if getattr(totals, n) is not None),
+        *(n for n in ("fp16", "fp32", "fp64", "total") if getattr(flop, n) is not None),
+        *(flop.tensor or {"no tensor work known"}),
+    }
+
+
+def test_a_page_without_opcodes_says_how_to_print_them() -> None:
+    report = readable({"file": str(corpus.find("384.ncu-rep").relative_to(corpus.CORPUS))})
+    kernels = analyze([round_trip(report)]).kernels
+    lost = [a for k in kernels for a in k.absences if a.field in ("flop.fp16", "flop.tensor")]
+    assert lost
+    for absence in lost:
+        assert "opcodes" in absence.reason
+        assert "--print-metric-instances details" in (absence.remedy or "")
 
 
 def test_the_printed_instances_come_back_with_their_keys() -> None:

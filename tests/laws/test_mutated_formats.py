@@ -34,13 +34,21 @@ SLOWEST_S = 2.0
 FIXED = '"ID","Process ID","Process Name","Host Name","Kernel Name","Device","CC"'
 ROW = '"0","11","app","127.0.0.1","void k<1, ""a"">(int *)","0","9.0"'
 RAW = (
-    f'==PROF== Connected\n{FIXED},"dram__bytes_read.sum","gpu__time_duration.sum"\n'
-    f'"","","","","","","","Mbyte","usecond"\n{ROW},"25.170176","89.728"\n{ROW},"no data","1.5"\n'
+    f'==PROF== Connected\n{FIXED},"dram__bytes_read.sum","gpu__time_duration.sum",'
+    '"sass__thread_inst_executed_true_per_opcode"\n"","","","","","","","Mbyte","usecond",""\n'
+    f'{ROW},"25.170176","89.728","5 (FADD: 2; FFMA: 3)"\n{ROW},"no data","1.5","(1; 2)"\n'
+)
+COMPUTE = f'{ROW},"Compute Workload Analysis",""'
+CYCLES = (
+    f'{ROW},"GPU and Memory Workload Distribution","Workload Distribution","SM Active Cycles",""'
 )
 DETAILS = (
-    f'{FIXED},"Section Name","Metric Name","Metric Unit","Metric Value"\n'
-    f'{ROW},"GPU Speed Of Light Throughput","Duration","us","41.70"\n'
-    f'{ROW},"GPU Speed Of Light Throughput","Elapsed Cycles","cycle","63,343"\n'
+    f'{FIXED},"Section Name","Body Item Label","Metric Name","Metric Unit","Metric Value"\n'
+    f'{ROW},"GPU Speed Of Light Throughput","","Duration","us","41.70"\n'
+    f'{ROW},"GPU Speed Of Light Throughput","","Elapsed Cycles","cycle","63,343"\n'
+    f'{COMPUTE},"Issue Slots Busy","%","25.20"\n{COMPUTE},"Issued Ipc Active","","2.00"\n'
+    f'{COMPUTE},"Executed Ipc Active","","1.00"\n{COMPUTE},"Executed Ipc Elapsed","","0.50"\n'
+    f'{CYCLES},"5.50"\n{CYCLES},"6"\n{CYCLES},"5"\n{CYCLES},"22"\n'
 )
 TEXT = (
     "[11] app@127.0.0.1\n  k(int) (4096, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 8.6\n"

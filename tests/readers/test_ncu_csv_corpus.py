@@ -122,6 +122,25 @@ def test_labels_of_a_details_page_name_only_metrics_that_the_report_holds(
     assert named <= held
 
 
+def test_labels_give_all_the_values_that_names_do() -> None:
+    corpus.require(corpus.CORPUS)
+    by_label = [r for r in corpus.records("cli-variant") if ".details_all.csv" in r["file"]]
+    assert len(by_label) == 6
+    several = 0
+    for record in by_label:
+        twin = record["file"].replace("details_all", "details_names")
+        (by_name,) = [r for r in corpus.records("cli-variant") if r["file"] == twin]
+        for ours, theirs in zip(_read(record).launches, _read(by_name).launches, strict=True):
+            # Rows of mean, maximum, minimum and sum share one label: "SM Active Cycles".
+            rolled = {n for n in theirs.metrics if re.match(r"(sm|lts)__cycles_active\.\w+$", n)}
+            for name in theirs.metrics:
+                if name in ours.metrics:
+                    assert ours.metrics[name] == theirs.metrics[name], name
+            assert rolled <= set(ours.metrics)
+            several += "lts__cycles_active.max" in rolled
+    assert several >= 4
+
+
 @pytest.mark.parametrize("locale", ["en_US", "de_DE", "fr_FR", "de_CH"])
 def test_all_locales_give_the_same_numbers(locale: str) -> None:
     corpus.require(corpus.CORPUS)

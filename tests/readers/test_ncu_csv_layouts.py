@@ -203,6 +203,48 @@ def test_one_unknown_label_for_several_numbers_has_no_value() -> None:
     assert "differing-values" in [issue.code for issue in report.issues]
 
 
+LOAD = "GPU and Memory Workload Distribution"
+
+
+def rolled(*values: str) -> Report:
+    row = f'"{LOAD}","Workload Distribution","SM Active Cycles","cycle"'
+    text = details(*(f'{row},"{value}"' for value in values))
+    return read(text.replace('"Section Name",', '"Section Name","Body Item Label",', 1))
+
+
+def test_four_rows_of_one_label_are_mean_maximum_minimum_and_sum() -> None:
+    report = rolled("57873.95", "58493", "57156", "1273227")
+    assert dict(report.launches[0].metrics.items()) == {
+        "sm__cycles_active.avg": 57873.95,
+        "sm__cycles_active.max": 58493,
+        "sm__cycles_active.min": 57156,
+        "sm__cycles_active.sum": 1273227,
+    }
+    assert report.issues == ()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("57873.95", "58493", "57156"),  # one is missing: which?
+        ("57156", "58493", "57873.95", "1273227"),  # another order than ncu's
+        ("57873.95", "58493", "n/a", "1273227"),
+    ],
+)
+def test_rows_that_cannot_be_the_four_stay_a_label_without_a_value(values: tuple[str, ...]) -> None:
+    report = rolled(*values)
+    assert not [name for name in report.launches[0].metrics if name.startswith("sm__")]
+    codes = [issue.code for issue in report.issues]
+    assert codes[:2] == ["ambiguous-label", "differing-values"]
+
+
+def test_four_rows_without_a_value_are_four_metrics_without_one() -> None:
+    (launch,) = rolled("n/a", "n/a", "n/a", "n/a").launches
+    assert launch.metrics.valueless() == tuple(
+        f"sm__cycles_active.{rollup}" for rollup in ("avg", "max", "min", "sum")
+    )
+
+
 def test_kernels_named_after_their_nvtx_range_are_told() -> None:
     title = ',"thread Domain:Push/Pop_Range:PL_Type:PL_Value"'
     text = (

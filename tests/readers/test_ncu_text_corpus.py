@@ -98,3 +98,12 @@ def test_lists_and_version_texts_are_no_pages(name: str) -> None:
     corpus.require(corpus.CORPUS)
     (record,) = [r for r in corpus.records("ncu-text") if r["file"].endswith(name)]
     assert not ncu_text.recognises(corpus.raw(corpus.CORPUS / record["file"]), name)
+
+
+def test_kernels_of_unnamed_namespaces_have_their_own_names() -> None:
+    path = corpus.find("silu-pytorch-ncu-report", "ncu-text")
+    report = ncu_text.read(path.name, corpus.raw(path), "0" * 64)
+    assert {launch.name for launch in report.launches} == {
+        "distribution_elementwise_grid_stride_kernel",
+        "vectorized_elementwise_kernel",
+    }

@@ -7,18 +7,17 @@ import doctest
 import pytest
 
 from solscope.errors import UnknownUnit
-from solscope.model import metric_units, units
+from solscope.model import kernel_name, metric_units, units
 from solscope.model.metric_units import unit_of
 from solscope.model.units import PrintedUnit, is_old_spelling, printed_unit
-from solscope.reports.printed import kernel_names, values
-from solscope.reports.printed.kernel_names import short_name
+from solscope.reports.printed import values
 from solscope.reports.printed.labels import Era, era_of, metric_of
 from solscope.reports.printed.launches import nvtx_ranges
 from solscope.reports.printed.number_format import PLAIN, of_locale
 from solscope.reports.printed.values import Absent, Instanced, column_values, value_of
 
 
-@pytest.mark.parametrize("module", [units, metric_units, kernel_names, values])
+@pytest.mark.parametrize("module", [units, metric_units, kernel_name, values])
 def test_the_examples_run(module: object) -> None:
     assert doctest.testmod(module).failed == 0
 
@@ -173,22 +172,6 @@ def test_a_label_in_the_manner_of_a_name_is_a_label_where_the_section_has_it() -
     assert metric_of("Source Counters", "", "stall_math", "warp", era=Era.OLD) == (
         "smsp__pcsamp_warps_issue_stalled_math_pipe_throttle"
     )
-
-
-@pytest.mark.parametrize(
-    ("printed", "name"),
-    [
-        ("vec_add(float *, int)", "vec_add"),
-        ("void a::b<(int)4, c<d>>(e<f>, int)", "b"),
-        ("<unnamed>::saxpy(float)", "saxpy"),
-        ("unnamed>::saxpy(float)", "saxpy"),
-        ("nvjet_hsh_128x64", "nvjet_hsh_128x64"),
-        ("_ZN2at6native6kernelIfEEvPT_", "kernel"),
-        ("", ""),
-    ],
-)
-def test_short_names(printed: str, name: str) -> None:
-    assert short_name(printed) == name
 
 
 def test_nvtx_cells_of_old_and_new_titles() -> None:

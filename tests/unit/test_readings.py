@@ -24,7 +24,7 @@ def test_an_explanation_has_the_file_and_a_line_for_each_column() -> None:
         "x.csv: ncu CSV, raw page\n"
         "  encoding    ASCII\n"
         "  delimiter   ','\n"
-        "  table       begins after 1 other lines\n"
+        "  table       begins after 1 other line\n"
         "  numbers     decimal '.', no number has a mark but the decimal point\n"
         "  units       from the row under the column names\n"
         "\n"
@@ -39,6 +39,6 @@ def test_summaries_are_shown_with_their_number_of_launches() -> None:
     assert isinstance(report, SummaryReport)
     assert readings.summaries(report) == (
         "k: 12 launches on device 0\n"
-        "metric                  minimum  maximum  average\n"
-        "gpu__time_duration.sum  8000     11500    9000\n\n"
+        "metric                  minimum  maximum  average  unit\n"
+        "gpu__time_duration.sum  8000     11500    9000     ns\n\n"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from itertools import combinations, pairwise
@@ -18,6 +19,9 @@ from tests.analyses import (
     an_analysis,
 )
 
+from solscope.model.kernel import LaunchPeaks
+from solscope.model.report import Device
+from solscope.model.verdict import Analysis, KernelVerdict
 from solscope.render import figure
 from solscope.render.figure.geometry import HEIGHT, WIDTH, spread
 from solscope.render.figure.panels import PROFILE, SHEET, panels
@@ -142,6 +146,29 @@ def test_a_chip_in_no_table_still_has_the_roofs_of_the_report() -> None:
     (panel,) = panels(analysis, page(analysis))
     assert {(r.kind, r.resource) for r in panel.roofs} == {(PROFILE, "dram"), (PROFILE, "fp32")}
     assert "in no ceilings table" in panel.subtitle[0]
+
+
+def without_roofs(kernel: KernelVerdict) -> Analysis:
+    """A kernel of a GPU that nobody named, on a page without peaks."""
+    point = dataclasses.replace(kernel.point, profiled=(), datasheet=())
+    nameless = Device(name=None, compute_capability=(9, 0))
+    totals = dataclasses.replace(kernel.totals, peaks=LaunchPeaks(), device=nameless)
+    bare = dataclasses.replace(kernel, point=point, totals=totals)
+    return an_analysis(bare, chips=(None,))
+
+
+def test_points_without_a_roof_are_drawn_and_the_want_is_said() -> None:
+    svg = figure.svg(without_roofs(a_gemm()))
+    assert float(ElementTree.fromstring(svg).get("height", "0")) > 300
+    assert b"No roof is known" in svg
+
+
+def test_without_a_point_and_a_roof_there_is_no_chart() -> None:
+    analysis = without_roofs(a_kernel("k", us=5, bound="unmeasured"))
+    assert panels(analysis, page(analysis)) == ()
+    svg = figure.svg(analysis).decode()
+    assert "no FLOP were counted and no roof is known" in svg
+    assert "--chip" in svg
 
 
 def test_incomplete_is_said_in_the_chart_itself() -> None:

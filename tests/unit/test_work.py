@@ -69,6 +69,26 @@ def test_a_rate_per_cycle_without_cycles_or_time_counts_only_zero() -> None:
     assert totals.flop.fp64 == 0
 
 
+def test_rates_without_cycles_or_time_say_what_makes_a_total_of_them() -> None:
+    rates = {SASS.format(f"f{op}") + ".per_cycle_elapsed": 2.0 for op in ("add", "mul", "fma")}
+    exact = launch(rates)
+    assert "not the cycles" in reasons(one(exact))["flop.fp32"]
+    coarse = PlainMetrics({**TIME, **rates}, half_digits=dict.fromkeys(rates, 0.5))
+    assert "too few digits" in reasons(one(replace(exact, metrics=coarse)))["flop.fp32"]
+    part = PlainMetrics(dict(list(rates.items())[:2]))
+    assert "no FP32 operation" in reasons(one(replace(exact, metrics=part)))["flop.fp32"]
+
+
+def test_a_histogram_without_its_opcodes_is_to_be_printed_again() -> None:
+    name = "sass__thread_inst_executed_true_per_opcode"
+    printed = one(launch({**TIME, name: 4096}))
+    assert "without its opcodes" in reasons(printed)["flop.fp16"]
+    (absence,) = [a for a in printed.absences if a.field == "flop.fp16"]
+    assert "--print-metric-instances details" in (absence.remedy or "")
+    # Nothing was executed: there is no opcode to name.
+    assert "without its opcodes" not in reasons(one(launch({**TIME, name: 0})))["flop.fp16"]
+
+
 def test_the_opcode_histogram_stands_in_for_missing_counters() -> None:
     histogram = {
         "sass__thread_inst_executed_true_per_opcode": {

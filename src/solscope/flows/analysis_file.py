@@ -135,7 +135,8 @@ def side(path: str, world: World, *, chip: str | None = None) -> tuple[ComparedK
     found = _from_json(path) if _is_json(path) else None
     if found is None:
         reports = [
-            counters(formats.read(file)) for file in world.progress(formats.find([path]), "reading")
+            counters(formats.read(file))
+            for file in world.progress(formats.find([path], formats.COUNTERS), "reading")
         ]
         found = from_reports(reports, chip=chip)
     if not found:

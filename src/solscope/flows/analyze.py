@@ -9,7 +9,7 @@ from typing import Literal
 
 from solscope.analysis import chips, devices, identity, roofline, verdicts, work
 from solscope.errors import ReportError, UsageError
-from solscope.flows import pages
+from solscope.flows import pages, twins
 from solscope.flows.read import read_all
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
@@ -58,6 +58,7 @@ def run(request: AnalyzeRequest, world: World) -> Outcome:
     """The verb. Files are written to a temporary name and renamed."""
     _check(request)
     reports = read_all(request.paths, world, locale=request.locale)
+    twins.refuse(reports)
     analysis = analyze(
         reports, chip=request.chip, ceilings_path=request.ceilings, kernel=request.kernel
     )

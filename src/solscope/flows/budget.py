@@ -40,7 +40,10 @@ def run(request: BudgetRequest, world: World) -> Outcome:
     if not request.paths:
         raise UsageError("no timeline given", hint="solscope budget YOUR.sqlite")
     pattern = _regex(request.step)
-    reports = [_timeline(p) for p in world.progress(formats.find(request.paths), "reading")]
+    reports = [
+        _timeline(p)
+        for p in world.progress(formats.find(request.paths, formats.TIMELINES), "reading")
+    ]
     if pattern is not None:
         _refuse_unmatched(pattern, reports)
     found = budget.judge(reports, _is_collective, step_pattern=pattern)

@@ -47,20 +47,20 @@ def write(
     figure: str | None,
     show_session: bool,
 ) -> tuple[str, ...]:
-    """Write the pages asked for; the paths written."""
-    written: list[str] = []
+    """Write the pages asked for; the paths written. Nothing is where one of them cannot be made."""
+    made: list[tuple[str, bytes]] = []
     if html is not None:
         from solscope.render import html as html_page
 
         page = html_page.page(analysis, show_session=show_session)
-        written.append(whole(html, page.encode()))
+        made.append((html, page.encode()))
     if pdf is not None:
         from solscope.render import pdf as pdf_page
 
-        written.append(whole(pdf, pdf_page.document(analysis, show_session=show_session)))
+        made.append((pdf, pdf_page.document(analysis, show_session=show_session)))
     if figure is not None:
-        written.append(whole(figure, _figure(analysis, figure)))
-    return tuple(written)
+        made.append((figure, _figure(analysis, figure)))
+    return tuple(whole(path, content) for path, content in made)
 
 
 def _figure(analysis: Analysis, path: str) -> bytes:

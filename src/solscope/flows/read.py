@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,6 +39,12 @@ class ReadRequest:
     print_units: Literal["base", "auto"] = option(
         "Units of --as: base, or scaled as ncu does.", default="auto"
     )
+    print_metric_instances: Literal["none", "values", "details"] = option(
+        "With --as ncu-raw-csv: what a metric counts by opcode or unit, after its value; details "
+        "names the opcode or unit too. With details and base units, analyze finds in the CSV what "
+        "it finds in the report.",
+        default="none",
+    )
     explain: bool = option("Print how each column and unit was understood.", default=False)
     locale: str | None = option(
         "Locale of the machine that printed a CSV or text, such as de_DE, where its own numbers "
@@ -58,6 +64,10 @@ def run(request: ReadRequest, world: World) -> Outcome:
     """The verb. Exit code 1 where several files were given and some are no reports."""
     if not request.paths:
         raise UsageError("no file given", hint="solscope read YOUR.ncu-rep")
+    if request.print_metric_instances != "none" and request.as_ != "ncu-raw-csv":
+        raise UsageError(
+            "--print-metric-instances is for the raw page", hint="add --as ncu-raw-csv"
+        )
     wanted = _pattern(request.metric)
     files = formats.find(request.paths)
     if request.explain:
@@ -109,10 +119,15 @@ def _explained(files: Sequence[str], request: ReadRequest) -> Outcome:
 def _as_ncu(found: Sequence[AnyReport], request: ReadRequest) -> str:
     from solscope.render import ncu_pages
 
-    page = ncu_pages.raw_csv if request.as_ == "ncu-raw-csv" else ncu_pages.details_csv
     units = ncu_pages.Units(request.print_units)
-    lines = (line for report in found for line in page(counters(report), units=units))
-    return "".join(lines).rstrip("\n")
+    instances = ncu_pages.Instances(request.print_metric_instances)
+
+    def page(report: Report) -> Iterator[str]:
+        if request.as_ == "ncu-details-csv":
+            return ncu_pages.details_csv(report, units=units)
+        return ncu_pages.raw_csv(report, units=units, instances=instances)
+
+    return "".join(line for report in found for line in page(counters(report))).rstrip("\n")
 
 
 def _text(
@@ -152,8 +167,8 @@ def counters(report: AnyReport) -> Report:
 
 
 def read_all(paths: Sequence[str], world: World, *, locale: str | None = None) -> list[Report]:
-    """Every report that the paths name or hold, each file once."""
-    files = formats.find(paths)
+    """Every report with counters that the paths name or hold, each file once."""
+    files = formats.find(paths, formats.COUNTERS)
     return [
         counters(formats.read(path, locale=locale)) for path in world.progress(files, "reading")
     ]

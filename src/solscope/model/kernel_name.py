@@ -8,7 +8,10 @@ from functools import lru_cache
 # `nsys stats --report x:nvtx-name` puts the innermost NVTX range before the name, with a slash.
 _NVTX_PREFIX = re.compile(r"^[^<]*(?<!operator)/(?=[^/\s])")
 _LENGTH = re.compile(r"[1-9]\d{0,3}")
-_NESTING = re.compile(r"([<>()])")
+_NESTING = re.compile(r"([<>()\[\]])")
+_OPENING = {")": "(", ">": "<", "]": "["}
+# ncu prints "unnamed>::f", without the first bracket, for some functions of unnamed namespaces.
+_UNNAMED = re.compile(r"\(anonymous namespace\)|<?\bunnamed>")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -23,6 +26,8 @@ def short_name(name: str) -> str:
     'add_rmsnorm_quant_kernel'
     >>> short_name("my range (x)/void cutlass::Kernel2<T>(T::Params)")
     'Kernel2'
+    >>> short_name("void add<4, unnamed>::f(T &)::[lambda() (instance 1)]::g() h() (2)]>(int)")
+    'add'
     """
     if name.startswith("_Z"):
         return _of_mangled(name)
@@ -31,12 +36,12 @@ def short_name(name: str) -> str:
     name = _NVTX_PREFIX.sub("", name)
     open_marks: list[str] = []
     kept: list[str] = []
-    for part in _NESTING.split(name.replace("(anonymous namespace)", "")):
+    for part in _NESTING.split(_UNNAMED.sub("", name)):
         if part == "(" and not open_marks and "".join(kept).strip():
             break
-        if part in ("<", "("):
+        if part in _OPENING.values():
             open_marks.append(part)
-        elif part == ")" or (part == ">" and open_marks[-1:] == ["<"]):
+        elif part in _OPENING:
             _close(open_marks, part)
         elif not open_marks:
             kept.append(part)
@@ -45,9 +50,12 @@ def short_name(name: str) -> str:
 
 
 def _close(open_marks: list[str], mark: str) -> None:
-    """A closing parenthesis also closes what looked like a bracket in it (``8 < 9``)."""
-    opening = "(" if mark == ")" else "<"
-    while open_marks and open_marks.pop() != opening:
+    """A closing parenthesis also closes what looked like a bracket in it (``8 < 9``); a mark
+    that closes nothing (``->``, or one whose partner ncu left out) is passed over."""
+    opening = _OPENING[mark]
+    if opening not in open_marks or (mark == ">" and open_marks[-1] != opening):
+        return
+    while open_marks.pop() != opening:
         continue
 
 

@@ -9,7 +9,8 @@ from solscope.model.report import Device, Dim3, MetricValue, Report
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """Minimum, maximum and mean of one metric over the launches, in base units.
+    """Minimum, maximum and mean of one metric over the launches, in the base unit ``unit``
+    (empty for pure numbers).
 
     ``None`` where ncu printed no number.
     """
@@ -19,6 +20,15 @@ class MetricSummary:
     minimum: MetricValue | None
     maximum: MetricValue | None
     average: MetricValue | None
+    unit: str = ""
+
+    def rollups(self) -> tuple[tuple[str, MetricValue | None], ...]:
+        """The three numbers with their names."""
+        return (
+            ("minimum", self.minimum),
+            ("maximum", self.maximum),
+            ("average", self.average),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,14 +145,19 @@ def scaled(value: float, unit: str, *, digits: int = 3) -> str:
 
     >>> scaled(2038.3e9, "B/s")
     '2.04 TB/s'
-    >>> scaled(19456, "B")
-    '19.5 KB'
+    >>> scaled(19456, "B"), scaled(999_600, "B")
+    ('19.5 KB', '1.00 MB')
     """
-    magnitude = abs(value)
+    magnitude = abs(value) * _next_prefix(digits)
     for prefix in ("P", "T", "G", "M", "K"):
         if magnitude >= _PREFIX[prefix]:
             return f"{_significant(value / _PREFIX[prefix], digits)} {prefix}{unit}"
     return f"{_significant(value, digits)} {unit}"
+
+
+def _next_prefix(digits: int) -> float:
+    """What turns a number that would be shown as 1000 of a prefix into one of the next."""
+    return 1000 / (1000 - 0.5 * 10.0 ** min(0, 3 - digits))
 
 
 def _significant(value: float, digits: int) -> str:
@@ -169,10 +174,10 @@ def _significant(value: float, digits: int) -> str:
 def duration_text(ns: float) -> str:
     """A duration for people.
 
-    >>> duration_text(408352)
-    '408 µs'
+    >>> duration_text(408352), duration_text(999_600)
+    ('408 µs', '1.00 ms')
     """
-    for limit, factor, unit in ((1e9, 1e9, "s"), (1e6, 1e6, "ms"), (1e3, 1e3, "µs")):
-        if ns >= limit:
+    for factor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns * _next_prefix(3) >= factor:
             return f"{_significant(ns / factor, 3)} {unit}"
     return f"{_significant(ns, 3)} ns"

@@ -51,6 +51,7 @@ def page(analysis: Analysis, *, show_session: bool = False) -> str:
         busy_stands_in=any(column.is_busy for column in columns),
         bounds=tuple(bounds.STYLES.values()),
         figures=len(specs),
+        no_figure=f"{figure.NOTHING_TO_DRAW} {figure.NEXT_STEP}",
         missing=list(grouped_absences(shown, {row.rank for row in shown.rows})),
         has_estimate=any(row.dram_rate.note for row in shown.rows),
         css=Markup(_read("page.css")),

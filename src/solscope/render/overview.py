@@ -12,9 +12,10 @@ from re import Pattern
 from typing import TYPE_CHECKING
 
 from solscope.model import units
-from solscope.model.report import KernelLaunch, MetricValue, Report
-from solscope.model.summary import SummaryReport
-from solscope.render import readings
+from solscope.model.metric_units import unit_of
+from solscope.model.report import Device, KernelLaunch, MetricValue, Report
+from solscope.model.summary import LaunchSummary, SummaryReport
+from solscope.render import readings, wording
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +34,7 @@ def table(reports: Sequence[Report], *, width: int, color: bool, show_session: b
         if position:
             console.print()
         _one(console, report, show_session)
-    return buffer.getvalue().rstrip()
+    return "\n".join(map(str.rstrip, buffer.getvalue().rstrip().split("\n")))
 
 
 def _one(console: Console, report: Report, show_session: bool) -> None:
@@ -45,8 +46,8 @@ def _one(console: Console, report: Report, show_session: bool) -> None:
     lines = [
         f"{source.format}, {units.scaled(source.size_bytes, 'B')}, sha256 {source.sha256[:16]}",
         f"written by {source.tool_name} {source.tool_version or '(version not stored)'}",
-        *(f"device {_device(report, i)}" for i in range(len(report.devices))),
-        f"{len(report.launches)} results, {_metric_counts(report)}",
+        *(f"device {device}" for device in wording.repeated(map(_device, report.devices))),
+        *_results(report),
     ]
     created = report.session.created_unix_s
     if created is not None:
@@ -55,9 +56,10 @@ def _one(console: Console, report: Report, show_session: bool) -> None:
     if show_session:
         lines.extend(_session_lines(report))
     for line in lines:
-        console.print(f"  {escape(line)}", highlight=False)
+        for part in wording.hanging(line, console.width):
+            console.print(escape(part), highlight=False)
     if isinstance(report, SummaryReport) and report.summaries:
-        console.print(escape(readings.summaries(report)), highlight=False)
+        console.print(escape(readings.summaries(report)), highlight=False, soft_wrap=True)
     _kernels(console, report)
 
 
@@ -68,9 +70,8 @@ def _time(unix_s: int) -> str:
         return "at a time that cannot be read"
 
 
-def _device(report: Report, index: int) -> str:
-    device = report.devices[index]
-    parts = [device.name or "(unnamed)"]
+def _device(device: Device) -> str:
+    parts = [device.name or "(not named in the file)"]
     if device.compute_capability is not None:
         parts.append("CC {}.{}".format(*device.compute_capability))
     if device.sm_count is not None:
@@ -80,12 +81,28 @@ def _device(report: Report, index: int) -> str:
     return ", ".join(parts)
 
 
+def _results(report: Report) -> Iterator[str]:
+    summaries = report.summaries if isinstance(report, SummaryReport) else ()
+    if report.launches or not summaries:
+        yield f"{wording.counted(len(report.launches), 'result')}, {_metric_counts(report)}"
+    if summaries:
+        kernels = wording.counted(len(summaries), "summary")
+        yield f"{kernels} of launches, which are not in the file"
+    processes = Counter(launch.process_id for launch in report.launches)
+    if len(processes) > 1:
+        yield "processes " + ", ".join(
+            f"{process} ({wording.counted(count, 'result')})"
+            for process, count in processes.items()
+        )
+
+
 def _metric_counts(report: Report) -> str:
     counts = [len(launch.metrics) for launch in report.launches]
     if not counts:
         return "no metrics"
     low, high = min(counts), max(counts)
-    return f"{high} metrics each" if low == high else f"{low} to {high} metrics each"
+    metrics = wording.counted(high, "metric") if low == high else f"{low} to {high} metrics"
+    return metrics if len(counts) == 1 else f"{metrics} each"
 
 
 def _session_lines(report: Report) -> list[str]:
@@ -151,6 +168,8 @@ def _json_report(report: Report, wanted: Pattern[str] | None, show_session: bool
         "issues": [{"code": i.code, "severity": i.severity, "what": i.what} for i in report.issues],
         "launches": [_json_launch(launch, wanted) for launch in report.launches],
     }
+    if isinstance(report, SummaryReport) and report.summaries:
+        document["summaries"] = [_json_summary(one, wanted) for one in report.summaries]
     if show_session:
         document["session"] = report.session
     return document
@@ -173,6 +192,19 @@ def _json_launch(launch: KernelLaunch, wanted: Pattern[str] | None) -> object:
     }
 
 
+def _json_summary(summary: LaunchSummary, wanted: Pattern[str] | None) -> object:
+    return {
+        "name": summary.name,
+        "name_full": summary.name_full,
+        "launches": summary.invocations,
+        "metrics": {
+            metric.metric: {"unit": metric.unit, **dict(metric.rollups())}
+            for metric in summary.metrics
+            if wanted is None or wanted.search(metric.metric)
+        },
+    }
+
+
 def _selected(
     launch: KernelLaunch, wanted: Pattern[str] | None
 ) -> list[tuple[str, MetricValue | None]]:
@@ -187,15 +219,26 @@ def _selected(
 
 
 def csv_lines(reports: Sequence[Report], wanted: Pattern[str] | None) -> Iterator[str]:
-    """One row per launch and metric: report, launch, kernel, metric, value (base units)."""
+    """One row per launch and metric: report, launch, kernel, metric, value and its base unit
+    (empty for pure numbers and where it is not known). A summary has a row for each rollup."""
     if not reports:
         return
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["report", "launch", "kernel", "metric", "value"])
+    writer.writerow(["report", "launch", "kernel", "metric", "value", "unit"])
     for report in reports:
         name = os.path.basename(report.provenance.path)
         for launch in report.launches:
             for metric, value in _selected(launch, wanted):
-                writer.writerow([name, launch.index, launch.name, metric, value])
+                writer.writerow(
+                    [name, launch.index, launch.name, metric, value, unit_of(metric) or ""]
+                )
+        if isinstance(report, SummaryReport):
+            writer.writerows(
+                [name, None, one.name, f"{metric.metric} ({how})", value, metric.unit]
+                for one in report.summaries
+                for metric in one.metrics
+                if wanted is None or wanted.search(metric.metric)
+                for how, value in metric.rollups()
+            )
     yield buffer.getvalue().rstrip("\n")

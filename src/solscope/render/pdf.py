@@ -54,6 +54,7 @@ def _content(shown: Page, figures: int) -> dict[str, Any]:
         "incomplete": shown.incomplete_text,
         "unknown": shown.unknown_share,
         "figures": figures,
+        "no_figure": f"{figure.NOTHING_TO_DRAW} {figure.NEXT_STEP}",
         "shares": [
             {
                 "label": s.style.label,

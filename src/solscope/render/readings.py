@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from solscope.model.reading import ColumnReading, FileReading
 from solscope.model.report import MetricValue
 from solscope.model.summary import LaunchSummary, SummaryReport
+from solscope.render import wording
 
 _WIDEST = 40
 
@@ -27,7 +28,8 @@ def _file_lines(reading: FileReading) -> Iterable[str]:
     if reading.delimiter is not None:
         yield f"  delimiter   {reading.delimiter!r}"
     if reading.lines_before_table:
-        yield f"  table       begins after {reading.lines_before_table} other lines"
+        lines = wording.counted(reading.lines_before_table, "other line")
+        yield f"  table       begins after {lines}"
     if reading.number_format:
         yield f"  numbers     {reading.number_format}"
     if reading.has_units_row:
@@ -37,7 +39,9 @@ def _file_lines(reading: FileReading) -> Iterable[str]:
 def _column_row(column: ColumnReading) -> tuple[str, ...]:
     metric = "=" if column.metric == column.column else column.metric or "unknown"
     printed = f"{_cut(column.example)} {column.unit}".strip()
-    value = "" if column.value is None else f"{_value(column.value)} {column.base_unit}".strip()
+    value = ""
+    if column.value is not None:
+        value = f"{_cut(_value(column.value))} {column.base_unit}".strip()
     return column.column, metric, printed, value, column.note or ""
 
 
@@ -55,15 +59,20 @@ def summaries(report: SummaryReport) -> str:
 
 
 def _summary(summary: LaunchSummary) -> Iterable[str]:
-    times = "?" if summary.invocations is None else summary.invocations
-    place = summary.device.name or f"device {summary.device.ordinal}"
-    yield f"{summary.name}: {times} launches on {place}"
+    times = "launches" if summary.invocations is None else _launches(summary.invocations)
+    ordinal = summary.device.ordinal
+    place = summary.device.name or ("a GPU" if ordinal is None else f"device {ordinal}")
+    yield f"{summary.name}: {times} on {place}"
     rows = [
-        (metric.metric, _value(metric.minimum), _value(metric.maximum), _value(metric.average))
+        (metric.metric, *(_value(value) for _, value in metric.rollups()), metric.unit)
         for metric in summary.metrics
     ]
-    yield from _table(("metric", "minimum", "maximum", "average"), rows)
+    yield from _table(("metric", "minimum", "maximum", "average", "unit"), rows)
     yield ""
+
+
+def _launches(count: int) -> str:
+    return wording.counted(count, "launch")
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -8,7 +8,9 @@ import os
 from collections.abc import Iterator, Sequence
 
 from solscope.model import units
-from solscope.model.trace import SampleReport, TimelineReport
+from solscope.model.trace import KernelTime, SampleReport, TimelineReport
+from solscope.render import wording
+from solscope.render.view.numbers import clean, shorten
 
 SHOWN = 20
 
@@ -30,10 +32,11 @@ def _lines(report: TimelineReport | SampleReport, width: int) -> Iterator[str]:
     else:
         yield from _samples(report, width)
     for issue in report.issues:
-        yield f"  {issue.severity}: {issue.what}"
+        yield from wording.hanging(f"{issue.severity}: {issue.what}", width)
     for absence in report.absences:
-        remedy = f" -> {absence.remedy}" if absence.remedy else ""
-        yield f"  not there: {absence.field}: {absence.reason}{remedy}"
+        remedy = f" → {absence.remedy}" if absence.remedy else ""
+        line = f"not there: {absence.field}: {absence.reason}{remedy}"
+        yield from wording.hanging(line, width)
 
 
 def _name(path: str) -> str:
@@ -43,29 +46,45 @@ def _name(path: str) -> str:
 def _timeline(report: TimelineReport, width: int) -> Iterator[str]:
     if report.vendor:
         yield f"  GPU vendor {report.vendor}"
-    for device in report.devices:
-        yield f"  device {device.name or '(unnamed)'}"
+    for device in wording.repeated(d.name or "(unnamed)" for d in report.devices):
+        yield f"  device {device}"
     if report.sums is not None:
-        noun = "kernel" if len(report.sums) == 1 else "kernels"
-        yield f"  sums of {len(report.sums)} {noun}"
+        yield f"  sums of {wording.counted(len(report.sums), 'kernel')}"
     else:
-        yield (
-            f"  {report.kernels.num_rows} kernels, {report.graphs.num_rows} graph replays, "
-            f"{report.copies.num_rows} copies, {report.annotations.num_rows} annotations"
+        held = (
+            (report.kernels.num_rows, "kernel launch"),
+            (report.graphs.num_rows, "graph replay"),
+            (report.copies.num_rows, "copy"),
+            (report.annotations.num_rows, "annotation"),
         )
+        yield f"  {', '.join(wording.counted(count, noun) for count, noun in held)}"
     if report.graph_launches:
-        yield f"  {report.graph_launches} graph launches by the API calls"
+        yield f"  {wording.counted(report.graph_launches, 'graph launch')} by the API calls"
     if report.rank is not None:
         yield f"  rank {report.rank}" + (f" of {report.world_size}" if report.world_size else "")
-    times = report.kernel_times()
+    yield from _kernels(report.kernel_times(), width)
+
+
+def _kernels(times: Sequence[KernelTime], width: int) -> Iterator[str]:
+    """The longest kernels, one line per kernel, process and device; the last two only where there
+    are several."""
     if not times:
         return
-    yield f"  {'total':>10} {'share':>7} {'launches':>9}  kernel"
-    for time in times[:SHOWN]:
+    places = (
+        ("GPU", [time.device for time in times]),
+        ("process", [time.process for time in times]),
+    )
+    where = [(title, values) for title, values in places if len(set(values)) > 1]
+    heads = "".join(f"{title:>9}" for title, _ in where)
+    yield f"  {'total':>10} {'share':>7} {'launches':>9}{heads}  kernel"
+    room = max(20, width - 33 - len(heads))
+    names = wording.told_apart([(clean(t.name), clean(t.name_full)) for t in times[:SHOWN]], room)
+    for row, (time, name) in enumerate(zip(times, names, strict=False)):
         total = "–" if time.total_ns is None else units.duration_text(time.total_ns)
         share = "–" if time.time_share is None else f"{100 * time.time_share:.1f} %"
-        launches = "–" if time.launches is None else str(time.launches)
-        yield f"  {total:>10} {share:>7} {launches:>9}  {_fit(time.name, width - 33)}"
+        launches = "–" if time.launches is None else f"{time.launches:,}"
+        cells = "".join(f"{'–' if v[row] is None else v[row]:>9}" for _, v in where)
+        yield f"  {total:>10} {share:>7} {launches:>9}{cells}  {name}"
     if len(times) > SHOWN:
         yield f"  and {len(times) - SHOWN} more"
 
@@ -78,14 +97,9 @@ def _samples(report: SampleReport, width: int) -> Iterator[str]:
     for kernel in kernels[:SHOWN]:
         share = "–" if kernel.share is None else f"{100 * kernel.share:.1f} %"
         samples = "–" if kernel.samples is None else f"{kernel.samples:.0f}"
-        yield f"  {share:>7} {samples:>10}  {_fit(kernel.name, width - 24)}"
+        yield f"  {share:>7} {samples:>10}  {shorten(clean(kernel.name), max(20, width - 24))}"
     if len(kernels) > SHOWN:
         yield f"  and {len(kernels) - SHOWN} more"
-
-
-def _fit(text: str, width: int) -> str:
-    plain = "".join(c if c.isprintable() else "?" for c in text)
-    return plain if len(plain) <= width else plain[: max(1, width - 1)] + "…"
 
 
 def as_rows(reports: Sequence[TimelineReport | SampleReport]) -> list[dict[str, object]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from types import ModuleType
 
@@ -17,8 +18,16 @@ from solscope.reports import lookalikes, reader
 
 AnyReport = Report | TimelineReport | SampleReport
 
-COUNTERS = ("ncu-rep", "ncu-csv", "ncu-text")
+PRINTED = ("ncu-csv", "ncu-text")
+"""What ncu printed of a report."""
+
+COUNTERS = ("ncu-rep", *PRINTED)
 """Formats that hold counters; their files fit in memory. The others are read from the path."""
+
+TIMELINES = ("nsys-sqlite", "nsys-stats", "torch-trace")
+"""Formats that hold times."""
+
+ANY = (*COUNTERS, *TIMELINES, "kernel-samples")
 
 
 def readers() -> Iterator[ModuleType]:
@@ -49,7 +58,7 @@ def readers() -> Iterator[ModuleType]:
 
 GZIP_MAGIC = b"\x1f\x8b"
 SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
-"""What a folder is searched for; each may end in ``.gz`` too."""
+"""How reports of ncu end; each may end in ``.gz`` too."""
 
 LIVE = ("clickhouse://", "clickhouses://")
 """How the address of a live query begins."""
@@ -66,7 +75,7 @@ def read(path: str, *, locale: str | None = None, columns: str | None = None) ->
         from solscope.reports import zymtrace
 
         return zymtrace.read(path, "", columns=columns)
-    chosen = _choose(_head(path), path)
+    chosen = _choose(_head(path), path, columns)
     if chosen.NAME not in COUNTERS:
         given = {} if columns is None else {"columns": columns}
         return chosen.read(path, _digest(path), **given)  # type: ignore[no-any-return]
@@ -80,7 +89,7 @@ def read(path: str, *, locale: str | None = None, columns: str | None = None) ->
 
 def explain(path: str, *, locale: str | None = None, columns: str | None = None) -> FileReading:
     """How a printed table was understood, column by column. Raises as ``read`` does."""
-    chosen = _choose(_head(path), path)
+    chosen = _choose(_head(path), path, columns)
     if not hasattr(chosen, "explain"):
         raise UsageError(
             "only printed tables (CSV or text) have columns to explain",
@@ -99,7 +108,7 @@ def kind_of(path: str) -> str:
     return str(_choose(_head(path), path).NAME)
 
 
-def _choose(head: bytes, path: str) -> ModuleType:
+def _choose(head: bytes, path: str, columns: str | None = None) -> ModuleType:
     for candidate in readers():
         if candidate.recognises(head, path):
             return candidate
@@ -110,10 +119,30 @@ def _choose(head: bytes, path: str) -> ModuleType:
         for candidate in readers():
             if candidate.NAME in COUNTERS and candidate.recognises(whole, path):
                 return candidate
+    if columns is not None:
+        from solscope.reports import zymtrace
+
+        return zymtrace  # a table that the user says how to read
     found = lookalikes.name_of(head, path)
     if found is not None:
         raise ReportError(f"this is {found.what}", where=path, hint=found.hint)
-    raise reader.refuse_unknown(head, path)
+    raise _table_of_somebody(head, path) or reader.refuse_unknown(head, path)
+
+
+def _table_of_somebody(head: bytes, path: str) -> ReportError | None:
+    """The error for a table none of whose columns is known, which ``--columns`` can name."""
+    from solscope.reports.zymtrace import columns, rows
+
+    lines = head.rpartition(b"\n")[0] or head
+    found = None if b"\0" in head else rows.parse(lines)
+    if found is None or not found.cells:
+        return None
+    return ReportError(
+        f"this is a table, but none of its columns says kernels and samples: "
+        f"{', '.join(found.titles[:8])}",
+        where=path,
+        hint=f"if it holds shares of kernels, {columns.HINT}",
+    )
 
 
 def _head(path: str) -> bytes:
@@ -127,41 +156,71 @@ def _head(path: str) -> bytes:
         raise _damaged(path, error) from error
 
 
-def find(paths: Sequence[str]) -> list[str]:
-    """Files named, and those that folders hold (searched whole, sorted), each once.
+def find(paths: Sequence[str], kinds: Collection[str] = ANY) -> list[str]:
+    """Files named, and those of these kinds that folders hold (searched whole, sorted), each once.
 
-    Raises UsageError for a path that does not exist, ReportError for a folder without reports.
+    Content tells the kind of a folder's files. Pages that ncu printed count only where a folder
+    holds no report of ncu: beside one they are mostly its own print. Hidden folders are not
+    searched. Raises UsageError for a path that does not exist, ReportError for a folder without
+    such files.
     """
     found: dict[str, str] = {}
     for path in paths:
-        for file in _expand(path):
+        for file in _expand(path, kinds):
             is_live = file.startswith(LIVE)
             found.setdefault(file if is_live else os.path.realpath(file), file)
     return list(found.values())
 
 
-def _expand(path: str) -> Iterator[str]:
+def _expand(path: str, kinds: Collection[str]) -> Iterator[str]:
     if os.path.isdir(path):
-        files = sorted(_inside(path))
-        if not files:
-            raise ReportError(
-                "no report in this folder",
-                where=path,
-                hint=f"reports end in {', '.join(SUFFIXES)}; name a file of another suffix itself",
-            )
-        yield from files
+        yield from _inside(path, kinds)
     elif os.path.exists(path) or path.startswith(LIVE):
         yield path
     else:
         raise UsageError("no such file or folder", where=path, hint="check the path")
 
 
-def _inside(folder: str) -> Iterator[str]:
+def _inside(folder: str, kinds: Collection[str]) -> list[str]:
+    files = {file: _kind_at_a_glance(file) for file in _walk(folder)}
+    has_report = "ncu-rep" in files.values()
+    wanted = [
+        file
+        for file, kind in files.items()
+        if kind in kinds and not (has_report and kind in PRINTED)
+    ]
+    if wanted:
+        return wanted
+    others = Counter(kind for kind in files.values() if kind is not None)
+    held = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
+    raise ReportError(
+        "no report in this folder that can be used here" if held else "no report in this folder",
+        where=folder,
+        hint=f"it holds {held}, which `solscope read` shows; needed: {', '.join(kinds)}"
+        if held
+        else "name a file itself, and it is said what it is",
+    )
+
+
+def _walk(folder: str) -> Iterator[str]:
     for directory, subdirectories, files in os.walk(folder):
-        subdirectories.sort()
-        for name in files:
-            if name.removesuffix(".gz").endswith(SUFFIXES):
-                yield os.path.join(directory, name)
+        subdirectories[:] = sorted(name for name in subdirectories if not name.startswith("."))
+        for name in sorted(files):
+            yield os.path.join(directory, name)
+
+
+def _kind_at_a_glance(path: str) -> str | None:
+    """The format by a file's first bytes alone; by its suffix where ncu's own is on it, so that
+    a damaged report is met and named."""
+    if path.removesuffix(".gz").endswith(SUFFIXES):
+        return "ncu-rep"
+    if not os.path.isfile(path):
+        return None
+    try:
+        head = _head(path)
+    except ReportError:
+        return None
+    return next((str(one.NAME) for one in readers() if one.recognises(head, path)), None)
 
 
 def _bytes_of(path: str, most: int = -1) -> bytes:

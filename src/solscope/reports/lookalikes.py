@@ -104,7 +104,7 @@ def _log(text: str) -> Lookalike | None:
     return Lookalike(
         kind="ncu-log",
         what=what,
-        hint="a report is what ncu writes with -o; a log can be diagnosed, not analysed",
+        hint="`solscope diagnose` reads a log; a report is what ncu writes with -o",
     )
 
 

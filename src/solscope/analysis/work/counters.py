@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from solscope.analysis.work.opcodes import Opcodes, without_counter
 from solscope.model.finding import Absence
 from solscope.model.report import KernelLaunch, Metrics
 
@@ -33,6 +34,9 @@ _FLOP_REMEDY = (
     "collect `--section SpeedOfLight_RooflineChart` (FP32 and FP64), or `--metrics "
     "smsp__sass_thread_inst_executed_op_{fadd,fmul,ffma,hadd,hmul,hfma,dadd,dmul,dfma}_pred_on.sum`"
 )
+_OPERATIONS = ("add", "mul", "fma")
+_CYCLES_REMEDY = "collect `--metrics gpu__time_duration.sum` or `--section SpeedOfLight` too"
+_DIGITS_REMEDY = "read the report itself (.ncu-rep), or collect the counters' .sum"
 _DRAM_REMEDY = "collect `--metrics dram__bytes_read.sum,dram__bytes_write.sum`"
 _DRAM_REMEDY_CC12 = "collect `--metrics dram__bytes_op_read.sum,dram__bytes_op_write.sum`"
 
@@ -109,15 +113,27 @@ def _has_digits(metrics: Metrics, name: str, value: float) -> bool:
     return metrics.half_digit(name) <= ROUNDING * abs(value)
 
 
-def _no_counter(metrics: Metrics, letter: str, precision: str) -> tuple[str, str]:
+def _no_counter(
+    metrics: Metrics, letter: str, precision: str, histogram: Opcodes
+) -> tuple[str, str]:
     """(reason, remedy) for a scalar precision without a total."""
-    names = metrics.starting("smsp__sass_thread_inst_executed_op_" + letter)
-    if any(metrics.half_digit(name) for name in names):
-        return (
-            f"the {precision} operation counters were printed with too few digits per cycle",
-            "read the report itself (.ncu-rep), or collect the counters' .sum",
+    names = [
+        name
+        for name in metrics.starting("smsp__sass_thread_inst_executed_op_" + letter)
+        if name.endswith(".per_cycle_elapsed")
+    ]
+    rates = {name: value for name in names if (value := number(metrics, name)) is not None}
+    if len(rates) >= len(_OPERATIONS) and all(
+        _has_digits(metrics, name, value) for name, value in rates.items()
+    ):
+        reason = (
+            f"the {precision} operations were counted per cycle, but not the cycles or the time"
         )
-    return _NO_COUNTER.format(precision), _FLOP_REMEDY
+        return without_counter(reason, _CYCLES_REMEDY, histogram)
+    if any(metrics.half_digit(name) for name in names):
+        reason = f"the {precision} operation counters were printed with too few digits per cycle"
+        return without_counter(reason, _DIGITS_REMEDY, histogram)
+    return without_counter(_NO_COUNTER.format(precision), _FLOP_REMEDY, histogram)
 
 
 @lru_cache(maxsize=1024)
@@ -132,39 +148,6 @@ def _integral(value: float) -> float:
     """Counts are integers: take off the rounding of the stored rate, and nothing more."""
     nearest = round(value)
     return float(nearest) if abs(value - nearest) <= 1e-6 * max(1.0, abs(value)) else value
-
-
-class Opcodes:
-    """An opcode histogram: executed threads (predicate true) or warps by opcode.
-
-    Empty where it was not collected. Read from the report when first asked: it is long, and
-    needed only where counters are missing.
-    """
-
-    __slots__ = ("_counts", "_metrics", "_name")
-
-    def __init__(self, metrics: Metrics, name: str) -> None:
-        self._metrics = metrics
-        self._name = name
-        self._counts: dict[str, float] | None = None
-
-    @property
-    def counts(self) -> Mapping[str, float]:
-        """Executions by opcode."""
-        if self._counts is None:
-            self._counts = {}
-            for instance in self._metrics.instances(self._name):
-                key, value = instance.correlation_id, instance.value
-                if isinstance(key, str) and isinstance(value, int | float):
-                    self._counts[key] = self._counts.get(key, 0.0) + float(value)
-        return self._counts
-
-    def total(self, *opcodes: str) -> float:
-        """Executions of these opcodes; one that did not occur counts zero."""
-        return sum(self.counts.get(opcode, 0.0) for opcode in opcodes)
-
-    def __bool__(self) -> bool:
-        return bool(self.counts)
 
 
 def sass(metrics: Metrics, operation: str, time_ns: float | None) -> float | None:
@@ -203,9 +186,9 @@ def scalar_work(launch: KernelLaunch, time_ns: float | None, ledger: Ledger) -> 
     if fp32 is not None and launch.device.compute_capability in PACKED_FP32_CAPABILITIES:
         fp32 = _with_packed(metrics, fp32, time_ns, histogram, ledger)
     elif fp32 is None:
-        ledger.miss("flop.fp32", *_no_counter(metrics, "f", "FP32"))
+        ledger.miss("flop.fp32", *_no_counter(metrics, "f", "FP32", histogram))
     if fp64 is None:
-        ledger.miss("flop.fp64", *_no_counter(metrics, "d", "FP64"))
+        ledger.miss("flop.fp64", *_no_counter(metrics, "d", "FP64", histogram))
     return _with_fp16(metrics, time_ns, histogram, ledger, fp64=fp64, fp32=fp32)
 
 
@@ -217,7 +200,7 @@ def _family(
     names: tuple[str, str, str],
     lanes: float,
 ) -> float | None:
-    counts = [sass(metrics, f"{letter}{op}", time_ns) for op in ("add", "mul", "fma")]
+    counts = [sass(metrics, f"{letter}{op}", time_ns) for op in _OPERATIONS]
     add, mul, fma = counts
     if add is None or mul is None or fma is None:
         if not histogram:
@@ -233,7 +216,7 @@ def _with_packed(
     histogram: Opcodes,
     ledger: Ledger,
 ) -> float | None:
-    packed = [sass(metrics, f"f{op}2", time_ns) for op in ("add", "mul", "fma")]
+    packed = [sass(metrics, f"f{op}2", time_ns) for op in _OPERATIONS]
     add, mul, fma = packed
     if add is None or mul is None or fma is None:
         if not histogram:
@@ -258,14 +241,14 @@ def _with_fp16(
     fp64: float | None,
     fp32: float | None,
 ) -> Scalar:
-    add, mul, fma = (sass(metrics, f"h{op}", time_ns) for op in ("add", "mul", "fma"))
+    add, mul, fma = (sass(metrics, f"h{op}", time_ns) for op in _OPERATIONS)
     if (add is None or mul is None or fma is None) and histogram:
         # Histogram keys are bare opcodes (HFMA2) or carry the pipe (HFMA2.MMA).
         add = histogram.total("HADD2", "HADD2_32")
         mul = histogram.total("HMUL2")
         fma = histogram.total("HFMA2", "HFMA2.MMA")
     if add is None or mul is None or fma is None:
-        ledger.miss("flop.fp16", _NO_COUNTER.format("FP16"), _FLOP_REMEDY)
+        ledger.miss("flop.fp16", *_no_counter(metrics, "h", "FP16", histogram))
         return Scalar(fp64=fp64, fp32=fp32, fp16=None)
     # Compilers materialise constants with HFMA2: FMAs without one FP16 add or multiply, in a
     # kernel whose FP32 work outweighs them, are that and not arithmetic.

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from solscope.analysis.work.counters import (
     Ledger,
-    Opcodes,
     counter_sum,
     first,
     number,
 )
+from solscope.analysis.work.opcodes import Opcodes, without_counter
 from solscope.model.report import KernelLaunch, Metrics
 
 STEM = "sm__ops_path_tensor_"
@@ -80,9 +80,9 @@ def tensor_work(launch: KernelLaunch, time_ns: float | None, ledger: Ledger) -> 
         return TensorWork(
             dense=dense, sparse=sparse, engagement=_engagement(metrics, dense, sparse)
         )
-    histogram = _from_histogram(metrics, ledger)
-    if histogram is not None:
-        return histogram
+    histogram = Opcodes(metrics, "sass__inst_executed_per_opcode_with_modifier_all")
+    if histogram:
+        return _from_histogram(histogram, ledger)
     if _has_no_tensor_cores(launch):
         return TensorWork(dense={}, engagement="none")
     busy = pipe_busy(metrics)
@@ -97,7 +97,7 @@ def tensor_work(launch: KernelLaunch, time_ns: float | None, ledger: Ledger) -> 
             f"; {executed:,.0f} instructions ran in the hmma pipe, which is not only fp16: BF16, "
             "TF32, FP8 where the chip has it, and HFMA2 moves run there too"
         )
-    ledger.miss("flop.tensor", reason, _REMEDY)
+    ledger.miss("flop.tensor", *without_counter(reason, _REMEDY, histogram))
     return TensorWork(dense=None, engagement=_engagement_by_pipe(metrics))
 
 
@@ -208,10 +208,7 @@ def path_label(source: str) -> str:
     return label + FP16_ACCUMULATE if source.endswith("_dst_fp16") else label
 
 
-def _from_histogram(metrics: Metrics, ledger: Ledger) -> TensorWork | None:
-    histogram = Opcodes(metrics, "sass__inst_executed_per_opcode_with_modifier_all")
-    if not histogram:
-        return None
+def _from_histogram(histogram: Opcodes, ledger: Ledger) -> TensorWork:
     dense: dict[str, float] = {}
     sparse: dict[str, float] = {}
     for opcode, warps in histogram.counts.items():

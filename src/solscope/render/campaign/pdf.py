@@ -46,7 +46,9 @@ def document(content: dict[str, Any], scatters: Sequence[Scatter]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="solscope-pdf-") as folder:
         root = Path(folder)
         figures = _figures(root, scatters)
-        shown = {**content, "figures": figures, "no_figures": "the campaign has no cell"}
+        no_cell = "the campaign has no cell"
+        no_figures = "no FLOP were counted and no roof is known" if scatters else no_cell
+        shown = {**content, "figures": figures, "no_figures": no_figures}
         source = (files("solscope.render") / "templates" / "campaign.typ").read_bytes()
         (root / "campaign.typ").write_bytes(source)
         (root / "campaign.json").write_text(json.dumps(shown), "utf-8")

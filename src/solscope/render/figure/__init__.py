@@ -11,13 +11,31 @@ from solscope.model.verdict import Analysis
 from solscope.render.figure.panels import Panel, panels
 from solscope.render.view.page import Page, page
 
+NOTHING_TO_DRAW = "No roofline: no FLOP were counted and no roof is known."
+NEXT_STEP = "Name the GPU with --chip to see its roofs."
+
 MOST_PANELS = 12
 """Charts in one figure; the HTML page draws each on its own and has no limit."""
 
 
 def spec(analysis: Analysis, *, dark: bool = False) -> dict[str, Any]:
-    """The Vega-Lite definition of the figure, all data inside."""
-    return of_panels(limited(panels(analysis, page(analysis))), dark=dark)
+    """The Vega-Lite definition of the figure, all data inside; a sentence where there is neither
+    a roof nor a kernel to draw."""
+    drawn = limited(panels(analysis, page(analysis)))
+    return of_panels(drawn, dark=dark) if drawn else _nothing(dark=dark)
+
+
+def _nothing(*, dark: bool) -> dict[str, Any]:
+    import altair as alt
+
+    from solscope.render.figure.theme import config
+
+    said = alt.TitleParams(text=NOTHING_TO_DRAW, subtitle=NEXT_STEP, anchor="start")
+    data = alt.InlineData(values=[{}])
+    blank = alt.Chart(data, width=480, height=1, title=said).mark_text(text="")
+    definition: dict[str, Any] = blank.to_dict()
+    definition["config"] = config(dark=dark)
+    return definition
 
 
 def limited(found: Sequence[Panel]) -> tuple[Panel, ...]:

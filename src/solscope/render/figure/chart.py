@@ -115,24 +115,27 @@ def _roofs(scene: Scene) -> alt.Chart:
     roofs: alt.Chart = (
         alt.Chart(_data(rows))
         .mark_line(style="roof", clip=False)
-        .encode(
-            x=_x(scene),
-            y=_y(scene),
-            detail="roof:N",
-            strokeDash=alt.StrokeDash(
-                "clock:N",
-                title="roofs at the",
-                scale=alt.Scale(domain=kinds, range=[_DASH[kind] for kind in kinds]),
-                legend=alt.Legend(orient="top", direction="horizontal", symbolSize=260),
-            ),
-            tooltip=[
-                alt.Tooltip("title:N", title="roof"),
-                alt.Tooltip("source:N", title="from"),
-                alt.Tooltip("clock:N", title="at the"),
-            ],
-        )
+        .encode(x=_x(scene), y=_y(scene), detail="roof:N")
     )
-    return roofs
+    # Without a roof the axes stay; a legend of nothing has no size, and the chart with it.
+    return roofs if not kinds else _dashed(roofs, kinds)
+
+
+def _dashed(roofs: alt.Chart, kinds: Sequence[str]) -> alt.Chart:
+    dashed: alt.Chart = roofs.encode(
+        strokeDash=alt.StrokeDash(
+            "clock:N",
+            title="roofs at the",
+            scale=alt.Scale(domain=kinds, range=[_DASH[kind] for kind in kinds]),
+            legend=alt.Legend(orient="top", direction="horizontal", symbolSize=260),
+        ),
+        tooltip=[
+            alt.Tooltip("title:N", title="roof"),
+            alt.Tooltip("source:N", title="from"),
+            alt.Tooltip("clock:N", title="at the"),
+        ],
+    )
+    return dashed
 
 
 def _roof_labels(scene: Scene) -> Iterable[alt.Chart]:

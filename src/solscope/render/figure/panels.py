@@ -79,7 +79,8 @@ def panels(analysis: Analysis, page: Page) -> tuple[Panel, ...]:
     """The charts of an analysis, the one with the most time first.
 
     Kernels that cannot be placed make no chart of their own: they are listed below the last
-    one. Where none can be placed, one chart shows the roofs alone and says so.
+    one. Where none can be placed, one chart shows the roofs alone and says so. Without a roof
+    there is nothing to draw.
     """
     groups: dict[_Key, list[_Member]] = {}
     for member in zip(page.rows, analysis.kernels, strict=True):
@@ -90,10 +91,10 @@ def panels(analysis: Analysis, page: Page) -> tuple[Panel, ...]:
         for cluster in _by_clock(members)
     ]
     found.sort(key=lambda p: -sum(row.time.raw or 0.0 for row, _ in p.members))
-    drawn = [p for p in found if p.has_points] or found[:1]
+    drawn = [p for p in found if p.has_points] or [p for p in found if p.roofs][:1]
     shown = {row.rank for p in drawn for row, _ in p.members}
     elsewhere = tuple(row for row in page.rows if row.rank not in shown)
-    if elsewhere:
+    if elsewhere and drawn:
         drawn[-1] = dataclasses.replace(drawn[-1], elsewhere=elsewhere)
     return tuple(drawn)
 

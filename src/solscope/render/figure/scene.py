@@ -339,6 +339,8 @@ def _notes(panel: Panel) -> Iterator[str]:
     unplaced += panel.elsewhere
     if not panel.has_points:
         yield "No kernel can be placed: the report holds too few counters. These are its roofs."
+    if not panel.roofs:
+        yield "No roof is known: neither the report nor a ceilings table gives a peak."
     if unplaced:
         names = [f"{row.rank}\u00a0{numbers.shorten(row.name, NAME_LENGTH)}" for row in unplaced]
         more = f" and {len(names) - MOST_NOTED} more" if len(names) > MOST_NOTED else ""

@@ -31,6 +31,7 @@ _BUSY = {"sm_busy", "dram_busy", "tensor_pipe", "limiter"}
 
 COLUMNS: Sequence[Column] = (
     Column(key="gpu", title="GPU", short="GPU", meaning="ordinal of the device that ran it"),
+    Column(key="process", title="process", short="process", meaning="process that launched it"),
     Column(key="time", title="time", short="time", meaning="all launches together"),
     Column(key="share", title="share", short="time\n%", meaning="of the time of all kernels"),
     Column(

@@ -126,13 +126,16 @@ def page(analysis: Analysis, *, show_session: bool = False) -> Page:
         _report(report, chip, show_session)
         for report, chip in zip(analysis.reports, analysis.chips, strict=True)
     )
-    gpus = _gpus(analysis)
+    gpus, processes = _gpus(analysis), _processes(analysis)
     rows = tuple(
         row(
             kernel,
             rank,
             reports[kernel.totals.key.report].file,
             several_gpus=len(gpus[kernel.totals.key.report]) > 1,
+            # Mostly each GPU has a process of its own, and its ordinal says all.
+            several_processes=len(processes[kernel.totals.key.report])
+            > max(1, len(gpus[kernel.totals.key.report])),
         )
         for rank, kernel in enumerate(analysis.kernels, start=1)
     )
@@ -154,6 +157,16 @@ def page(analysis: Analysis, *, show_session: bool = False) -> Page:
         absences=merged(analysis.absences),
         over=tuple(over_lines(rows)),
     )
+
+
+def _processes(analysis: Analysis) -> dict[int, set[int]]:
+    """By report: the processes that its kernels ran in."""
+    found: dict[int, set[int]] = {}
+    for kernel in analysis.kernels:
+        key = kernel.totals.key
+        one = set() if key.process_id is None else {key.process_id}
+        found.setdefault(key.report, set()).update(one)
+    return found
 
 
 def _gpus(analysis: Analysis) -> dict[int, set[int | None]]:
@@ -255,15 +268,18 @@ def _session(report: Report) -> tuple[tuple[str, str], ...]:
 def _shares(kernels: tuple[KernelVerdict, ...]) -> tuple[BoundShare, ...]:
     shares: dict[str, float] = {}
     counts: dict[str, int] = {}
+    timed: set[str] = set()
     for kernel in kernels:
         key = bounds.style(kernel.verdict.bound).key
         counts[key] = counts.get(key, 0) + 1
+        if kernel.time_share is not None:
+            timed.add(key)
         shares[key] = shares.get(key, 0.0) + (kernel.time_share or 0.0)
     return tuple(
         BoundShare(
             style=bounds.STYLES[key],
             share=share,
-            text=numbers.fraction(share),
+            text=numbers.fraction(share) if key in timed else "(time not measured)",
             kernels=counts[key],
         )
         for key, share in sorted(shares.items(), key=lambda item: -item[1])

@@ -54,6 +54,7 @@ class Row:
     kind: str
     device: str
     gpu: str
+    process: str
     chip: str
     family: str
     category: str
@@ -89,7 +90,14 @@ class Row:
     is_l2_resident: bool
 
 
-def row(verdict: KernelVerdict, rank: int, file: str, *, several_gpus: bool = False) -> Row:
+def row(
+    verdict: KernelVerdict,
+    rank: int,
+    file: str,
+    *,
+    several_gpus: bool = False,
+    several_processes: bool = False,
+) -> Row:
     """Word one kernel of a file. ``rank`` is its place by total duration, from 1; the GPU is
     said where kernels of the file ran on several."""
     totals, point = verdict.totals, verdict.point
@@ -112,6 +120,9 @@ def row(verdict: KernelVerdict, rank: int, file: str, *, several_gpus: bool = Fa
         kind=totals.kind.value,
         device=clean(device.name or "unknown GPU"),
         gpu=ABSENT if device.ordinal is None or not several_gpus else str(device.ordinal),
+        process=str(totals.key.process_id)
+        if several_processes and totals.key.process_id is not None
+        else ABSENT,
         chip="" if verdict.chip is None else verdict.chip.key,
         family=verdict.identity.family,
         category=verdict.identity.category,

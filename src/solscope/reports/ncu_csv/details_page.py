@@ -11,6 +11,7 @@ from solscope.model.reading import ColumnReading
 from solscope.model.report import Device, KernelLaunch, NvtxRange, RuleAdvice
 from solscope.reports.ncu_csv.layout import Table
 from solscope.reports.ncu_csv.rows import Columns
+from solscope.reports.printed.issue_slots import era_by_arithmetic
 from solscope.reports.printed.labels import Era, era_of
 from solscope.reports.printed.launches import device_of, dim3, launch, nvtx_ranges
 from solscope.reports.printed.notes import Notes
@@ -25,10 +26,10 @@ class DetailRows:
 
     launches: dict[tuple[int, str, str], PrintedLaunch] = field(default_factory=dict)
 
-    @property
-    def era(self) -> Era:
+    def era(self, numbers: NumberFormat) -> Era:
         """Which ncu printed the page."""
-        return era_of((m.label, m.unit) for p in self.launches.values() for m in p.metrics)
+        era = era_of((m.label, m.unit) for p in self.launches.values() for m in p.metrics)
+        return era if era is not Era.UNCLEAR else era_by_arithmetic(self.launches.values(), numbers)
 
     def number_texts(self) -> Iterator[str]:
         """All value cells, to find out how numbers are written."""
@@ -149,7 +150,7 @@ def launches(rows: DetailRows, numbers: NumberFormat, notes: Notes) -> tuple[Ker
     """
     devices: dict[Device, Device] = {}
     made = []
-    era = rows.era
+    era = rows.era(numbers)
     for index, printed in enumerate(rows.launches.values()):
         metrics, details = printed.read(numbers, notes, era=era)
         device = device_of(printed.identity, metrics.values)
@@ -160,12 +161,11 @@ def launches(rows: DetailRows, numbers: NumberFormat, notes: Notes) -> tuple[Ker
 
 def explain(rows: DetailRows, numbers: NumberFormat) -> Iterator[ColumnReading]:
     """How each label was understood, by its first appearance."""
-    seen: set[tuple[str, str, str, str]] = set()
-    era = rows.era
+    seen: set[tuple[str, str, str, str, str | None]] = set()
+    era = rows.era(numbers)
     for printed in rows.launches.values():
-        chip = device_of(printed.identity, {}).compute_capability
-        for metric in printed.metrics:
-            key = (metric.section, metric.item, metric.label, metric.unit)
+        for row, metric in printed.named(numbers, era):
+            key = (row.section, row.item, row.label, row.unit, metric)
             if key not in seen:
                 seen.add(key)
-                yield metric.explain(numbers, era=era, capability=chip)
+                yield row.explain(numbers, metric)

@@ -35,6 +35,7 @@ from solscope.reports.printed.values import (
 )
 
 _SIX_DECIMALS = re.compile(r"-?\d+\.\d{6}")
+_WHOLE = ("device__attribute_", "c2clink__", "numa__", "nvlink__", "profiler__")
 # Units in which one number may mean several things; without a units row they are not read.
 _SCALED = ("byte", "ns", "hz", "/s")
 
@@ -163,7 +164,8 @@ def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
         if found is not None:
             plain[name] = found
         else:
-            mixed[name] = [value_of(cell, unit.exponent, form) for cell in raw.cells(i)]
+            read = {c: value_of(c, unit.exponent, form) for c in set(raw.cells(i))}
+            mixed[name] = [read[cell] for cell in raw.cells(i)]
     devices: dict[Device, Device] = {}
     rates = _rates(raw, numbers)
     made = []
@@ -205,7 +207,13 @@ def _unit(raw: RawRows, position: int, name: str) -> PrintedUnit | None:
 def _hides_small_values(
     raw: RawRows, position: int, cells: Sequence[str], unit: PrintedUnit
 ) -> bool:
-    """Whether a cell shows zero and may hide a number: six decimals of a Gbyte leave 500 bytes."""
+    """Whether a cell shows zero and may hide a number: six decimals of a Gbyte leave 500 bytes.
+
+    Attributes and counts are whole numbers; ``--print-fp`` prints decimals of them all the same.
+    """
+    name = raw.metrics[position][1]
+    if name.startswith(_WHOLE) or (name.endswith(".sum") and unit.exponent == 0):
+        return False
     if raw.scaled_are_fixed and raw.has_unit(position):
         return unit.base == "byte" and unit.exponent >= 9 and "0.000000" in cells
     return any(text in cells for text in ("0.00", "0,00"))
@@ -218,7 +226,8 @@ def _rates(raw: RawRows, numbers: NumberFormat) -> dict[str, list[float]]:
         unit = _unit(raw, position, name) if name.endswith(PER_CYCLE) else None
         if unit is not None:
             form = _format(raw, position, numbers)
-            found[name] = [half_digit(cell, unit.exponent, form) for cell in raw.cells(i)]
+            halves = {c: half_digit(c, unit.exponent, form) for c in set(raw.cells(i))}
+            found[name] = [halves[cell] for cell in raw.cells(i)]
     return found
 
 

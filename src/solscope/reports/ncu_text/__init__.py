@@ -17,6 +17,7 @@ from solscope.reports.ncu_text.page import (
     number_texts,
 )
 from solscope.reports.printed.encoding import DecodedText, decode, decode_head, unfold
+from solscope.reports.printed.issue_slots import era_by_arithmetic
 from solscope.reports.printed.labels import Era, era_of
 from solscope.reports.printed.launches import device_of, dim3, launch
 from solscope.reports.printed.notes import Notes, not_printed
@@ -50,7 +51,7 @@ def read(
     _, pages = _pages(path, data)
     notes = Notes(said=pages.said, cut=pages.is_cut)
     numbers = _numbers(path, pages, locale)
-    era = _era(pages)
+    era = _era(pages, numbers)
     launches = tuple(_launches(pages, numbers, notes, era))
     summaries = tuple(
         summarise(s.identity, s.invocations, s.rows, numbers, notes, era=era)
@@ -127,10 +128,11 @@ def _known(pages: TextPages) -> Iterator[tuple[str, int]]:
                     yield metric.text, size[0] * size[1] * size[2]
 
 
-def _era(pages: TextPages) -> Era:
+def _era(pages: TextPages, numbers: NumberFormat) -> Era:
     rows = [(metric.label, metric.unit) for one in pages.launches for metric in one.metrics]
     rows += [(row[1], row[2]) for summary in pages.summaries for row in summary.rows]
-    return era_of(rows)
+    era = era_of(rows)
+    return era if era is not Era.UNCLEAR else era_by_arithmetic(pages.launches, numbers)
 
 
 def _launches(
@@ -145,15 +147,14 @@ def _launches(
 
 
 def _columns(pages: TextPages, numbers: NumberFormat) -> Iterator[ColumnReading]:
-    era = _era(pages)
-    seen: set[tuple[str, str, str]] = set()
+    era = _era(pages, numbers)
+    seen: set[tuple[str, str, str, str | None]] = set()
     for printed in pages.launches:
-        chip = device_of(printed.identity, {}).compute_capability
-        for metric in printed.metrics:
-            key = (metric.section, metric.label, metric.unit)
+        for row, metric in printed.named(numbers, era):
+            key = (row.section, row.label, row.unit, metric)
             if key not in seen:
                 seen.add(key)
-                yield metric.explain(numbers, era=era, capability=chip)
+                yield row.explain(numbers, metric)
 
 
 def _unnamed(launches: tuple[KernelLaunch, ...]) -> Iterator[Issue]:

@@ -24,6 +24,9 @@ COMMAND_LINE_SECTION = "Command line profiler metrics"
 
 _LAST_OLD_VERSION = "2024.3"  # the spelling of units changed after 2024.1.1, by 2025.1
 _FIRST_RECENT_VERSION = "2025.2"
+# The last report with the former meaning of "SM Busy" is of 2025.1, the first with the later one
+# of 2025.3.
+_LAST_BEFORE_RECENT = "2025.2"
 # Seen only on pages where "SM Busy" has its meaning of 2026.1 (checked against the raw page of
 # the same launches).
 _RECENT_LABELS = frozenset({"Local Memory Spilling Requests", "Shared Memory Spilling Requests"})
@@ -37,6 +40,7 @@ class Era(StrEnum):
 
     OLD = "2024.1 or earlier"
     UNCLEAR = "later than 2024.1"
+    BEFORE_RECENT = "after 2024.1, before 2025.3"
     RECENT = "2025.2 or later"
 
 
@@ -135,6 +139,22 @@ def metric_of(
     return _choose(meant, unit, era, capability)
 
 
+def meanings(section: str, item: str, label: str) -> int:
+    """How many metrics the label has stood for in this section, by version and chip."""
+    return len(_meant(section, item, label))
+
+
+@lru_cache(maxsize=1 << 12)
+def rollups(section: str, item: str, label: str) -> tuple[str, ...]:
+    """The metrics of a label that shows all rollups of one counter, in the order of their rows:
+    ``X.avg``, ``X.max``, ``X.min``, ``X.sum``. Empty for any other label."""
+    names = sorted(candidate[0] for candidate in _meant(section, item, label))
+    counters = {name.rpartition(".")[0] for name in names}
+    endings = tuple(name.rpartition(".")[2] for name in names)
+    is_all = len(counters) == 1 and endings == ("avg", "max", "min", "sum")
+    return tuple(names) if is_all else ()
+
+
 def _meant(section: str, item: str, label: str) -> _Candidates:
     known = _sections()[0].get(section)
     if known is None:
@@ -152,6 +172,8 @@ def _choose(
 ) -> str | None:
     if len(candidates) > 1 and era is Era.OLD:
         candidates = tuple(c for c in candidates if c[1] <= _LAST_OLD_VERSION) or candidates
+    if len(candidates) > 1 and era is Era.BEFORE_RECENT:
+        candidates = tuple(c for c in candidates if c[1] <= _LAST_BEFORE_RECENT) or candidates
     if len(candidates) > 1 and era is Era.RECENT:
         candidates = tuple(c for c in candidates if c[2] >= _FIRST_RECENT_VERSION) or candidates
     if len(candidates) > 1 and capability is not None:

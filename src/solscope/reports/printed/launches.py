@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from solscope.model.finding import Issue, Severity
+from solscope.model.kernel_name import short_name
 from solscope.model.report import (
     Device,
     Dim3,
@@ -17,7 +18,6 @@ from solscope.model.report import (
     PlainDetails,
     WorkloadKind,
 )
-from solscope.reports.printed.kernel_names import short_name
 
 _DIM3 = re.compile(r"\(?\s*(\d{1,10})\s*[,;]\s*(\d{1,10})\s*[,;]\s*(\d{1,10})\s*\)?")
 _CAPABILITY = re.compile(r"(\d{1,2})[.,](\d)")

@@ -18,6 +18,7 @@ class Notes:
     not_available: dict[str, None] = field(default_factory=dict)
     not_finite: dict[str, None] = field(default_factory=dict)
     unknown_labels: dict[str, None] = field(default_factory=dict)
+    ambiguous_labels: dict[str, None] = field(default_factory=dict)
     without_unit: dict[str, None] = field(default_factory=dict)
     differing: dict[str, None] = field(default_factory=dict)
     rounded: dict[str, None] = field(default_factory=dict)
@@ -60,6 +61,13 @@ class Notes:
                 "are labels that name no known metric; kept under section and label",
             ),
             (
+                "ambiguous-label",
+                Severity.WARNING,
+                self.ambiguous_labels,
+                "have stood for several metrics, and the page does not tell which: neither its "
+                "version nor its digits decide; kept under section and label",
+            ),
+            (
                 "differing-values",
                 Severity.WARNING,
                 self.differing,
@@ -86,12 +94,13 @@ class Notes:
             yield _issue(
                 "stray-lines",
                 Severity.INFO,
-                f"{self.stray_lines} lines between the rows belong to no table",
+                "1 line between the rows belongs to no table"
+                if self.stray_lines == 1
+                else f"{self.stray_lines} lines between the rows belong to no table",
             )
         if self.short_rows:
-            yield _issue(
-                "short-rows", Severity.INFO, f"{self.short_rows} rows end before the last column"
-            )
+            rows = "1 row ends" if self.short_rows == 1 else f"{self.short_rows} rows end"
+            yield _issue("short-rows", Severity.INFO, f"{rows} before the last column")
 
 
 def is_rounded_to_zero(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from solscope.model.reading import ColumnReading
@@ -16,7 +17,7 @@ from solscope.model.report import (
     SectionMetric,
 )
 from solscope.model.units import printed_unit
-from solscope.reports.printed.labels import Era, metric_of, section_identifier
+from solscope.reports.printed.labels import Era, meanings, metric_of, rollups, section_identifier
 from solscope.reports.printed.launches import Identity, device_of
 from solscope.reports.printed.notes import Notes, is_rounded_to_zero
 from solscope.reports.printed.number_format import NumberFormat
@@ -63,11 +64,8 @@ class PrintedMetric:
         """The value in base units. Raises UnknownUnit."""
         return value_of(self.text, printed_unit(self.unit).exponent, numbers)
 
-    def explain(
-        self, numbers: NumberFormat, *, era: Era, capability: tuple[int, int] | None
-    ) -> ColumnReading:
-        """How the row was understood."""
-        metric = self.metric(era=era, capability=capability)
+    def explain(self, numbers: NumberFormat, metric: str | None) -> ColumnReading:
+        """How the row was understood, as this metric or as none."""
         unit, value, note = printed_unit(self.unit), self.value(numbers), None
         if isinstance(value, Instanced):
             note = f"{len(value.instances)} instances"
@@ -75,7 +73,12 @@ class PrintedMetric:
         if isinstance(value, Absent):
             note = value.value
         elif metric is None:
-            note = "section and label name no known metric"
+            count = meanings(self.section, self.item, self.label)
+            note = (
+                f"one of {count} metrics, by ncu's version or the chip, which the page does not say"
+                if count > 1
+                else "section and label name no known metric"
+            )
         return ColumnReading(
             column=self.place,
             metric=metric,
@@ -97,6 +100,28 @@ class PrintedLaunch:
     metrics: list[PrintedMetric] = field(default_factory=list)
     rules: list[RuleAdvice] = field(default_factory=list)
 
+    def named(self, numbers: NumberFormat, era: Era) -> Iterator[tuple[PrintedMetric, str | None]]:
+        """Each row with its metric's name, ``None`` where it is not known. Raises UnknownUnit."""
+        chip = device_of(self.identity, {}).compute_capability
+        by_order = self._rollups(numbers)
+        for position, row in enumerate(self.metrics):
+            yield row, by_order.get(position) or row.metric(era=era, capability=chip)
+
+    def _rollups(self, numbers: NumberFormat) -> dict[int, str]:
+        """Names for the rows of labels that show mean, maximum, minimum and sum of a counter.
+
+        The rows come in that order, and the values must bear it out; else they stay unnamed.
+        """
+        rows: dict[tuple[str, str, str], list[int]] = {}
+        for position, row in enumerate(self.metrics):
+            if row.item and rollups(row.section, row.item, row.label):
+                rows.setdefault((row.section, row.item, row.label), []).append(position)
+        found: dict[int, str] = {}
+        for place, positions in rows.items():
+            if _are_rollups([self.metrics[i].value(numbers) for i in positions]):
+                found.update(zip(positions, rollups(*place), strict=True))
+        return found
+
     def read(
         self, numbers: NumberFormat, notes: Notes, *, era: Era
     ) -> tuple[PlainMetrics, PlainDetails]:
@@ -106,12 +131,11 @@ class PrintedLaunch:
         valueless: dict[str, None] = {}
         halves: dict[str, float] = {}
         sections: dict[str, list[tuple[str, str, str]]] = {}
-        chip = device_of(self.identity, {}).compute_capability
-        for row in self.metrics:
-            known = row.metric(era=era, capability=chip)
+        for row, known in self.named(numbers, era):
             name = row.place if known is None else known
             if known is None:
-                notes.unknown_labels[name] = None
+                several = meanings(row.section, row.item, row.label) > 1
+                (notes.ambiguous_labels if several else notes.unknown_labels)[name] = None
             sections.setdefault(row.section, []).append((row.item, row.label, name))
             value = row.value(numbers)
             if name.endswith(PER_CYCLE):
@@ -126,7 +150,7 @@ class PrintedLaunch:
                 notes.absent(name, value)
             elif name not in values and name not in valueless:
                 values[name] = value
-            elif name in values and _differ(values[name], value):
+            elif name in values and _differ(values[name], value, same_metric=known is not None):
                 notes.differing[name] = None
                 if known is None:
                     # One label for several metrics (mean, maximum, ...): no value is its value.
@@ -140,6 +164,17 @@ class PrintedLaunch:
         )
 
 
+def _are_rollups(values: Sequence[MetricValue | Absent | Instanced]) -> bool:
+    """Whether four values can be mean, maximum, minimum and sum, or are all absent."""
+    if len(values) != 4 or all(isinstance(value, Absent) for value in values):
+        return len(values) == 4
+    if not all(isinstance(value, int | float) for value in values):
+        return False
+    mean, high, low, total = (float(value) for value in values if isinstance(value, int | float))
+    half = 0.005  # of a mean in two decimals
+    return low - half <= mean <= high + half and low <= high <= total
+
+
 def _section(display_name: str, rows: list[tuple[str, str, str]]) -> Section:
     return Section(
         identifier=section_identifier(display_name),
@@ -151,7 +186,9 @@ def _section(display_name: str, rows: list[tuple[str, str, str]]) -> Section:
     )
 
 
-def _differ(first: MetricValue, second: MetricValue) -> bool:
-    if isinstance(first, str) or isinstance(second, str):
+def _differ(first: MetricValue, second: MetricValue, *, same_metric: bool) -> bool:
+    """Whether two rows contradict each other. A metric may be printed in two units, rounded in
+    each; two rows of a label alone may be two metrics, however near their values are."""
+    if not same_metric or isinstance(first, str) or isinstance(second, str):
         return first != second
     return abs(first - second) > _SAME_WITHIN * max(abs(first), abs(second))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from solscope.model.kernel_name import short_name
 from solscope.model.report import MetricValue
 from solscope.model.summary import LaunchSummary, MetricSummary
 from solscope.model.units import printed_unit
-from solscope.reports.printed.kernel_names import short_name
-from solscope.reports.printed.labels import Era, metric_of
+from solscope.reports.printed.labels import Era, meanings, metric_of
 from solscope.reports.printed.launches import Identity, device_of, dim3, whole
 from solscope.reports.printed.notes import Notes
 from solscope.reports.printed.number_format import NumberFormat
@@ -28,27 +28,39 @@ def summarise(
     era: Era,
 ) -> LaunchSummary:
     """What a page says of one kernel. Raises UnknownUnit."""
+    device = device_of(identity, {})
+    chip = device.compute_capability
     return LaunchSummary(
         name=short_name(identity.kernel_name),
         name_full=identity.kernel_name,
         invocations=whole(invocations),
-        device=device_of(identity, {}),
+        device=device,
         process_id=whole(identity.process_id),
         grid=dim3(identity.grid),
         block=dim3(identity.block),
-        metrics=tuple(_metric(row, numbers, notes, era=era) for row in rows),
+        metrics=tuple(_metric(row, numbers, notes, era=era, chip=chip) for row in rows),
     )
 
 
-def _metric(row: SummaryRow, numbers: NumberFormat, notes: Notes, *, era: Era) -> MetricSummary:
+def _metric(
+    row: SummaryRow,
+    numbers: NumberFormat,
+    notes: Notes,
+    *,
+    era: Era,
+    chip: tuple[int, int] | None,
+) -> MetricSummary:
     section, label, unit, cells = row
-    name = metric_of(section, "", label, unit, era=era)
+    name = metric_of(section, "", label, unit, era=era, capability=chip)
     if name is None:
         name = f"{section}: {label}" if section else label
-        notes.unknown_labels[name] = None
-    exponent = printed_unit(unit).exponent
-    low, high, mean = (_number(cell, exponent, numbers) for cell in cells)
-    return MetricSummary(metric=name, section=section, minimum=low, maximum=high, average=mean)
+        several = meanings(section, "", label) > 1
+        (notes.ambiguous_labels if several else notes.unknown_labels)[name] = None
+    base = printed_unit(unit)
+    low, high, mean = (_number(cell, base.exponent, numbers) for cell in cells)
+    return MetricSummary(
+        metric=name, section=section, minimum=low, maximum=high, average=mean, unit=base.base
+    )
 
 
 def _number(cell: str, exponent: int, numbers: NumberFormat) -> MetricValue | None:

@@ -148,7 +148,7 @@ def _column_reading(found: rows.Rows, layout: _layouts.Layout, title: str) -> Co
         unit=unit,
         base_unit="",
         factor=factor,
-        example=str(cell)[:60],
+        example=str(cell)[:60].removesuffix(unit).rstrip() if unit else str(cell)[:60],
         value=value,
         note=None if role else "not used",
     )
