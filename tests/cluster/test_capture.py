@@ -11,16 +11,22 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from solscope.errors import CaptureError
+from solscope.evidence import bundle as bundles
 from solscope.evidence import receipts, sealing
+from solscope.evidence.campaign import context as contexts
+from solscope.evidence.redaction import Redactor
 from solscope.flows import analyze, capture
 from solscope.flows.world import Outcome, World
 from solscope.model.capture import CaptureResult
+from solscope.model.evidence import BundleSource
 from tests import captures
 from tests.cluster import tools
 from tests.cluster.fixture import Cluster
@@ -171,6 +177,23 @@ def test_a_capture_brings_sealed_evidence_home_and_leaves_production_alone(site:
     # ncu is its container's first process and adopts orphans: only the server was ended.
     (finish,) = (site.bundle / "commands").glob("*-finish.stdout")
     assert len(json.loads(finish.read_text())["signalled"]) == 1
+    context = contexts.read(site.bundle / "context.yaml")
+    assert context.refused == {}
+    stated = {name: value for name, value in context.values() if value is not None}
+    assert stated == {
+        "identity.model": "tiny",
+        "workload.input_tokens": 16,
+        "workload.output_tokens": 4,
+        "workload.concurrency": 2,
+        "regime.state": "warm",
+        "serving.gpu_memory_utilization": 0.92,
+        "stack.engine": "vllm",
+        "stack.version": "0.32.0",
+        "stack.image": "example.com/vllm-openai:v0.32.0",
+    }
+    assert yaml.safe_load((site.bundle / "context.yaml").read_text())["driver_version"] == (
+        "580.95.05"
+    )
     summary = (site.bundle / "summary.md").read_text()
     assert "Status: DRAFT" in summary
     assert f"`{captures.KERNEL}`" in summary.partition("## Next lever")[0]
@@ -200,6 +223,25 @@ def test_a_dry_run_prints_every_object_and_command_and_makes_nothing(site: Site)
     assert TOKEN not in outcome.text
     assert not site.bundle.exists()
     assert site.left() == []
+
+
+def test_what_an_open_bundle_states_already_stays(site: Site) -> None:
+    redactor = Redactor(lambda text: text, lambda _: False)
+    source = BundleSource(experiment="mine", family="engine")
+    bundles.init(site.bundle, source, redactor, lambda: datetime.now(UTC))
+    stated = "model: my-model\ngrounding:\n  baseline: eager\nserving:\n  max_model_len: 4096\n"
+    (site.bundle / "context.yaml").write_text(stated)
+    (site.bundle / "summary.md").write_text("# Mine\n\nWhy I looked.\n")
+    site.deploy()
+    outcome = site.capture()
+    assert outcome.exit_code == 0, outcome.text
+    told = dict(contexts.read(site.bundle / "context.yaml").values())
+    assert told["identity.model"] == "my-model"
+    assert told["grounding.baseline"] == "eager"
+    assert told["serving.max_model_len"] == 4096
+    assert told["stack.engine"] == "vllm"
+    summary = (site.bundle / "summary.md").read_text()
+    assert summary.startswith("# Mine\n\nWhy I looked.\n\n# mine\n\nStatus: DRAFT")
 
 
 def test_planted_secrets_appear_nowhere(site: Site) -> None:

@@ -20,6 +20,9 @@ _ABOUT = re.compile(
     r"prefill[_-]tokens$|total[_-]tokens$",
     re.IGNORECASE,
 )
+# Language models count tokens: a plural with a number, or with none, is no secret.
+_COUNT = re.compile(r"tokens$", re.IGNORECASE)
+_NUMBER = re.compile(r"\d[\d_,]*(?:\.\d+)?|null|None")
 _VALUE = re.compile(
     r"(?<![A-Za-z0-9])(?:sk-[A-Za-z0-9][A-Za-z0-9_-]{2,}|hf_[A-Za-z0-9]{8,}|gh[pousr]_[A-Za-z0-9]{8,}|"
     r"AKIA[0-9A-Z]{8,}|nvapi-[A-Za-z0-9_-]{4,}|glpat-[A-Za-z0-9_-]{4,}|xox[abp]-[A-Za-z0-9-]{4,}|"
@@ -51,8 +54,12 @@ def is_secret(name: str, value: str) -> bool:
 
     >>> [is_secret("HF_TOKEN", v) for v in ("", "$HF_TOKEN", "x")]
     [False, False, True]
+    >>> [is_secret("isl_tokens", v) for v in ("1024", "null", "x7Gq")]
+    [False, False, True]
     """
     if not value or re.fullmatch(r"\$\(?\{?\w+\}?\)?", value):
+        return False
+    if _COUNT.search(name) and _NUMBER.fullmatch(value):
         return False
     return is_secret_name(name) or bool(_VALUE.search(value))
 

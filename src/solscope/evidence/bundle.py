@@ -299,6 +299,8 @@ def _first_files(source: BundleSource, redactor: Redactor, made: datetime) -> di
 
 def context_text(context: MeasurementContext) -> str:
     """``context.yaml``: every field, ``null`` where it is not known."""
-    body = {f.name: getattr(context, f.name) for f in fields(context)}
+    body = {f.name: getattr(context, f.name) for f in fields(context) if f.name != "sections"}
     body["extra"] = dict(context.extra or {})
+    for name, section in context.sections.items():
+        body[name] = dict(section)
     return str(yaml.safe_dump(body, sort_keys=False, allow_unicode=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -84,7 +84,8 @@ class MeasurementContext:
     """What a number must be read with. ``None`` means not known, never a default.
 
     ``isl_tokens`` and ``osl_tokens`` are input and output lengths of a request; ``clock_control``,
-    ``cache_control`` and ``replay_mode`` are ncu's own words.
+    ``cache_control`` and ``replay_mode`` are ncu's own words. ``sections`` hold more of a
+    campaign's context, by its own sections and names.
     """
 
     gpu: str | None = None
@@ -105,3 +106,4 @@ class MeasurementContext:
     cache_control: str | None = None
     replay_mode: str | None = None
     extra: Mapping[str, str] | None = None
+    sections: Mapping[str, Mapping[str, object]] = field(default_factory=dict)

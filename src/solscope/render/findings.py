@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from solscope.model.campaign import Lever
 from solscope.model.verdict import Analysis
 from solscope.render.markdown import code, escape
+from solscope.render.view import numbers
 from solscope.render.view import page as view
 from solscope.render.view.page import Page
 from solscope.render.view.rows import Row
@@ -29,7 +30,7 @@ def observations(analysis: Analysis) -> str:
 def _observations(shown: Page) -> Iterator[str]:
     yield "# Observations"
     yield ""
-    yield "Measured values only; — is not measured, never zero."
+    yield f"Measured values only; {numbers.ABSENT} is not measured, never zero."
     yield ""
     for report in shown.reports:
         parts = (report.device, report.tool, report.context)
@@ -52,7 +53,7 @@ def _observations(shown: Page) -> Iterator[str]:
             row.dram_busy,
             row.occupancy,
         )
-        stall = f"{row.stalls[0].reason} {row.stalls[0].text}" if row.stalls else "—"
+        stall = f"{row.stalls[0].reason} {row.stalls[0].text}" if row.stalls else numbers.ABSENT
         values = " | ".join(escape(cell.text) for cell in cells)
         yield f"| {row.rank} | {code(row.name)} | {values} | {escape(stall)} |"
     yield from _more(shown)

@@ -63,3 +63,10 @@ def test_an_empty_value_does_not_take_the_next_line_s_first_word() -> None:
     assert masked("HF_TOKEN: \nINFO ready") == "HF_TOKEN: \nINFO ready"
     assert masked("serve --api-key\nINFO ready") == "serve --api-key\nINFO ready"
     assert masked("serve --api-key \\\n  abc") == "serve --api-key \\\n  <redacted>"
+
+
+def test_numbers_of_tokens_are_no_secrets() -> None:
+    text = "isl_tokens: 1024\nosl_tokens: null\nmax_tokens=128 num_tokens: 8_192"
+    assert masked(text) == text
+    assert masked("api_tokens: abc123") == "api_tokens: <redacted>"
+    assert masked("HF_TOKEN=12345678") == "HF_TOKEN=<redacted>"

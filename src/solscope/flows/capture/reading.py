@@ -18,7 +18,7 @@ from solscope.errors import CaptureError, ReportError, SolscopeError
 from solscope.evidence import bundle as bundles
 from solscope.evidence import files
 from solscope.flows import analyze as analysis_flow
-from solscope.flows.capture.building import server_of
+from solscope.flows.capture import context
 from solscope.flows.read import counters
 from solscope.flows.world import World
 from solscope.model.capture import (
@@ -28,7 +28,7 @@ from solscope.model.capture import (
     WorkloadState,
 )
 from solscope.model.diagnosis import Diagnosis
-from solscope.model.evidence import Artifact, MeasurementContext
+from solscope.model.evidence import Artifact
 from solscope.model.finding import Finding, Severity
 from solscope.model.kernel import KernelTotals
 from solscope.model.plan import NameBase
@@ -182,7 +182,7 @@ def _artifact(made: Run, path: Path) -> Mapping[str, Any]:
 def _observe(made: Run) -> Facts:
     found = reports(made)
     bundle = made.journal.bundle
-    bundle.write(bundles.CONTEXT, bundles.context_text(_context(made, found)))
+    context.write(made, found)
     analysis = analysis_flow.analyze(found)
     bundle.fill("findings/01-observations.md", findings.observations(analysis))
     bundle.fill("findings/02-mechanisms.md", findings.mechanisms(analysis))
@@ -195,28 +195,6 @@ def _observe(made: Run) -> Facts:
     )
     bundle.fill("summary.md", text)
     return {"kernels": len(analysis.kernels)}
-
-
-def _context(made: Run, found: Sequence[Report]) -> MeasurementContext:
-    server = server_of(made.sisters[0])
-    first, traffic = found[0], made.settings.traffic
-    device = next(iter(first.devices), None)
-    limits = (server.get("resources") or {}).get("limits") or {}
-    gpus = str(limits.get("nvidia.com/gpu"))
-    return MeasurementContext(
-        gpu=device.name if device else None,
-        gpu_count=int(gpus) if gpus.isdigit() else None,
-        image=server.get("image"),
-        data_type=made.plan.dtype,
-        isl_tokens=traffic.isl,
-        osl_tokens=traffic.osl,
-        concurrency=traffic.concurrency,
-        ncu_version=first.provenance.tool_version,
-        clock_control=made.plan.clock_control,
-        cache_control=made.plan.cache_control,
-        replay_mode=made.plan.replay_mode,
-        extra={"experiment": made.settings.experiment, "workload": made.settings.workload},
-    )
 
 
 def _perfbench(made: Run) -> Path | None:
