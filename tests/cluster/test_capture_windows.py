@@ -12,6 +12,7 @@ from solscope.flows import analyze, sister
 from solscope.flows.world import World
 from solscope.model.capture import CaptureResult
 from tests import captures
+from tests.cluster import tools
 from tests.cluster.test_capture import Site, site  # noqa: F401
 
 pytestmark = [pytest.mark.cluster, pytest.mark.capture]
@@ -40,6 +41,16 @@ def answer(site: Site, step: str) -> dict[str, Any]:  # noqa: F811
 
 def log(site: Site, name: str = "server") -> str:  # noqa: F811
     return (site.bundle / f"logs/{name}.log").read_text()
+
+
+def test_an_older_kubectl_captures_too(
+    site: Site,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    older = tools.kubectl_path(tools.OLD)
+    monkeypatch.setenv("SOLSCOPE_KUBECTL", str(older))
+    site.deploy()
+    assert captured(site).kernels == 2
 
 
 def test_an_nvtx_range_is_the_window_where_the_plan_names_one(site: Site) -> None:  # noqa: F811
