@@ -10,6 +10,7 @@ import pytest
 from tests.analyses import a_chip, an_analysis, flop_totals
 from tests.campaigns import (
     CONTEXT,
+    METRICS,
     a_busy_kernel,
     a_campaign,
     a_cell,
@@ -19,6 +20,7 @@ from tests.campaigns import (
     a_tensor_kernel,
     an_arm,
     grounded,
+    with_metric_set,
 )
 
 from solscope.analysis import frontier, gates
@@ -33,7 +35,8 @@ from solscope.model.campaign import (
     Tier,
 )
 from solscope.model.context import MeasurementContext, Trials, Workload
-from solscope.model.finding import Issue, Severity
+from solscope.model.kernel import MetricSet
+from solscope.model.report import WorkloadKind
 
 DRAFT, REFUTED = Standing.DRAFT, Standing.REFUTED
 
@@ -86,7 +89,6 @@ OTHER_SHAPE = dataclasses.replace(
 )
 OTHER_STACK = dataclasses.replace(CONTEXT, stack=dataclasses.replace(CONTEXT.stack, version="0.9"))
 COLD = dataclasses.replace(CONTEXT, regime=dataclasses.replace(CONTEXT.regime, state="cold"))
-BLOCKED = Issue(code="cut", severity=Severity.BLOCKS, what="cut")
 
 Row = tuple[str, Callable[[], Campaign], str, Standing, str]
 
@@ -232,7 +234,38 @@ ROWS: list[Row] = [
     ("other clocks", lambda: _session(clock_control="base"), "comparison", DRAFT, "clock control"),
     ("other caches", lambda: _session(cache_control="none"), "comparison", DRAFT, "cache control"),
     ("other replay", lambda: _session(replay_mode="range"), "comparison", DRAFT, "replay mode"),
-    ("other ncu", lambda: _tool("2026.1"), "comparison", DRAFT, "ncu version"),
+    ("other ncu", lambda: _tool("2026.1"), "comparison", DRAFT, "tool version"),
+    ("other chip", lambda: _baseline_row(chip="h200_sxm"), "comparison", DRAFT, "chip (h100_sxm"),
+    ("other GPU", lambda: _baseline_row(ordinal=1), "comparison", DRAFT, "device (GPU 0 against"),
+    ("faster SM", lambda: _baseline_row(sm_clock_hz=1.9e9), "comparison", DRAFT, "SM clock (1.755"),
+    (
+        "slower memory",
+        lambda: _baseline_row(dram_clock_hz=2.4e9),
+        "comparison",
+        DRAFT,
+        "DRAM clock (2.619 GHz against 2.400 GHz)",
+    ),
+    (
+        "other metrics, so other passes",
+        lambda: _baseline_row(metrics=MetricSet(count=7, sha256="a" * 64)),
+        "comparison",
+        DRAFT,
+        "set of metrics (120 metrics",
+    ),
+    (
+        "clocks that nobody stated",
+        lambda: _session(clock_control=None, profiler_command_line=None),
+        "comparison",
+        DRAFT,
+        "not known of both arms: clock control",
+    ),
+    (
+        "a range against a launch",
+        lambda: _baseline_row(kind=WorkloadKind.RANGE),
+        "comparison",
+        DRAFT,
+        "kind of result",
+    ),
     ("no baseline cell", lambda: _without_baseline(), "comparison", DRAFT, "there is no cell"),
     ("one cell twice", lambda: _twice(), "comparison", DRAFT, "same kernels of the same report"),
     ("arms that overlap", lambda: _overlapping(), "comparison", DRAFT, "same kernels"),
@@ -350,7 +383,27 @@ def _basic(rigor: str) -> Campaign:
     return a_campaign(a_cell(a_busy_kernel(), context=grounded(sol_rigor=rigor)))
 
 
-def _session(**changes: str) -> Campaign:
+def _baseline_row(**changes: Any) -> Campaign:
+    """The baseline's kernel, measured under one other condition."""
+    row = with_metric_set(a_tensor_kernel(), changes.get("metrics", METRICS))
+    totals = row.totals
+    clocks = {name: hz for name, hz in changes.items() if name.endswith("_hz")}
+    totals = dataclasses.replace(
+        totals,
+        kind=changes.get("kind", totals.kind),
+        peaks=dataclasses.replace(totals.peaks, **clocks),
+        device=dataclasses.replace(totals.device, ordinal=changes.get("ordinal", 0)),
+    )
+    theirs = a_cell(dataclasses.replace(row, totals=totals), cell_id="baseline")
+    if "chip" in changes:
+        chip = dataclasses.replace(a_chip(), key=changes["chip"])
+        rows = tuple(dataclasses.replace(r, chip=chip) for r in theirs.analysis.kernels)
+        analysis = dataclasses.replace(theirs.analysis, kernels=rows)
+        theirs = dataclasses.replace(theirs, analysis=analysis)
+    return a_comparison(theirs=theirs)
+
+
+def _session(**changes: str | None) -> Campaign:
     campaign = a_comparison()
     theirs = campaign.cells[1]
     (report,) = theirs.analysis.reports

@@ -16,6 +16,8 @@ import msgspec
 from solscope.errors import ReportError
 from solscope.model.campaign import CELL_SCHEMA, KERNELS_SCHEMA_VERSION, CaptureCheck, Cell
 from solscope.model.context import MeasurementContext
+from solscope.model.controls import controls
+from solscope.model.kernel import metric_set
 from solscope.model.report import Report, Session
 from solscope.model.roofline import Chip
 from solscope.model.verdict import Analysis, KernelVerdict
@@ -134,7 +136,11 @@ def bare(analysis: Analysis) -> Analysis:
             dataclasses.replace(
                 row,
                 chip=_chip(row.chip),
-                totals=dataclasses.replace(row.totals, members=()),
+                totals=dataclasses.replace(
+                    row.totals,
+                    members=(),
+                    metric_set=row.totals.metric_set or metric_set(row.totals.members),
+                ),
             )
             for row in analysis.kernels
         ),
@@ -145,7 +151,7 @@ def bare(analysis: Analysis) -> Analysis:
 
 
 def _report(report: Report) -> Report:
-    session = report.session
+    control = controls(report.session)
     path = report.provenance.path
     name = PureWindowsPath(PurePath(path).name).name
     return Report(
@@ -153,9 +159,9 @@ def _report(report: Report) -> Report:
         launches=(),
         devices=report.devices,
         session=Session(
-            clock_control=session.clock_control,
-            cache_control=session.cache_control,
-            replay_mode=session.replay_mode,
+            clock_control=control.clock,
+            cache_control=control.cache,
+            replay_mode=control.replay,
         ),
         complete=report.complete,
         issues=tuple(
