@@ -73,7 +73,7 @@ def content(campaign: Campaign, verdict: CampaignVerdict, frontier: Frontier) ->
             )
             if arm is not None
         ],
-        "exempt": clean(campaign.config.krhpa_exempt_reason or ""),
+        "exempt": clean(campaign.config.krhpa_exempt_reason or "").rstrip("."),
     }
 
 
@@ -101,16 +101,21 @@ def _next(campaign: Campaign, frontier: Frontier) -> dict[str, str]:
         values = (stated.what, stated.unlock, stated.gate)
     elif frontier.open:
         first = frontier.open[0]
-        values = (
-            first.what,
-            f"at most {win(first).removeprefix('< ')} of {first.basis}",
-            first.gate,
-        )
+        values = (first.what, _unlock(first), first.gate)
     elif campaign.config.wall:
         values = ("none: the frontier is empty", campaign.config.wall, "the documented wall")
     else:
         values = ("none is known", ABSENT, ABSENT)
     return dict(zip(("what", "unlock", "gate"), map(clean, values), strict=True))
+
+
+def _unlock(lever: Lever) -> str:
+    if lever.max_win is not None:
+        return f"at most {win(lever)} of {lever.basis}"
+    if lever.share is None:
+        return "how much is not known"
+    share = numbers.fraction(lever.share)
+    return f"how much is not known: less than the {share} of {lever.basis} that it takes"
 
 
 def _lever(lever: Lever) -> dict[str, str]:
@@ -280,7 +285,7 @@ def _source(cell: Cell, page: view.Page) -> dict[str, Any]:
             "tool": shown.tool,
             "device": shown.device,
             "ceilings": shown.chip,
-            "how": shown.context or "not stated",
+            "how": f"taken with {shown.context}" if shown.context else "controls not stated",
             "complete": "whole" if report.complete else "cut",
             "notes": [f"{i.severity.value}: {i.what}" for i in shown.issues],
         }
