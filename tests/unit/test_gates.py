@@ -403,7 +403,7 @@ def _baseline_row(**changes: Any) -> Campaign:
     return a_comparison(theirs=theirs)
 
 
-def _session(**changes: str | None) -> Campaign:
+def _session(**changes: Any) -> Campaign:
     campaign = a_comparison()
     theirs = campaign.cells[1]
     (report,) = theirs.analysis.reports
