@@ -68,6 +68,11 @@ def test_a_launch_that_is_too_small_needs_no_counting_to_be_said() -> None:
     (lever,) = frontier.rank(a_campaign(a_cell(a_busy_kernel(bound="too-small")))).open
     assert "more work a launch" in lever.what
     assert (lever.max_win, lever.share, lever.confidence) == (None, 1.0, "percentages")
+    assert lever.gate.endswith("less than 100.0% of the kernel time")
+
+
+def test_a_kernel_that_waits_is_to_get_faster_by_launch() -> None:
+    (lever,) = frontier.rank(a_campaign(a_cell(a_busy_kernel(bound="latency")))).open
     assert lever.gate.endswith("below 100 µs a launch")
 
 

@@ -163,10 +163,10 @@ def _lever(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lev
     """The lever of one kernel; its longest shape gives the words."""
     first = max(rows, key=lambda row: row.time_share or 0.0)
     scale = campaign.config.end_to_end_share or 1.0
-    what, cost, target = _change(first)
     win = _win(rows)
     win = None if win is None else win * scale
     share = sum(row.time_share or 0.0 for row in rows)
+    what, cost, target = _change(first, share)
     grounds = first.verdict.grounds[0] if first.verdict.grounds else first.verdict.bound
     shapes = f" in {len(rows)} shapes" if len(rows) > 1 else ""
     return Lever(
@@ -200,7 +200,7 @@ def _microseconds_a_launch(totals: KernelTotals) -> str:
     return f"{(totals.duration_ns or 0.0) / totals.launches / 1e3:.3g} µs a launch"
 
 
-def _change(row: KernelVerdict) -> tuple[str, str, str]:
+def _change(row: KernelVerdict, share: float) -> tuple[str, str, str]:
     """(what to change, its cost class, the measurement that proves or refutes it)."""
     bound, totals = row.verdict.bound, row.totals
     best = row.point.profiled_binding
@@ -220,7 +220,8 @@ def _change(row: KernelVerdict) -> tuple[str, str, str]:
         return (
             "give it more work a launch: larger batch, or fuse it with its neighbours",
             "setting",
-            above,
+            # A larger batch is another context: times a launch would not be like with like.
+            f"capture the step again: it takes less than {share:.1%} of the kernel time",
         )
     if bound == "latency":
         stall = f" ({totals.stalls[0].reason} first)" if totals.stalls else ""

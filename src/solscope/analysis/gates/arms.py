@@ -155,13 +155,11 @@ def _per_arm(
     campaign: Campaign,
     of: Callable[[str, Arm, Cell, Sequence[KernelVerdict]], GateResult],
 ) -> Iterator[GateResult]:
-    arms = (("candidate", campaign.config.candidate), ("baseline", campaign.config.baseline))
-    if any(arm is None for _, arm in arms):
+    candidate, baseline = campaign.config.candidate, campaign.config.baseline
+    if candidate is None or baseline is None:
         yield from _uncompared(gate, campaign)
         return
-    for side, arm in arms:
-        if arm is None:
-            continue
+    for side, arm in (("candidate", candidate), ("baseline", baseline)):
         measured = _measured(campaign, arm)
         if isinstance(measured, str):
             yield draft(gate, measured, f"krhpa.{side}", "add the arm's cell and name it")
