@@ -45,7 +45,7 @@ def context(campaign: Campaign) -> Iterator[GateResult]:
                 "context",
                 "; ".join(parts),
                 cell.id,
-                f"state them in cells/{cell.id}/context.yaml",
+                "state them in the cell's context.yaml",
             )
         else:
             yield passed("context", f"complete: {cell.context.shape()}", cell.id)
