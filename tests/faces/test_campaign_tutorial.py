@@ -56,6 +56,8 @@ def test_the_tutorial_runs_from_top_to_bottom(
     verdict = json.loads(Path("campaigns/decode/verdict.json").read_text())
     assert verdict["tier"] == "VERDICT"
     assert "wider tile" in Path("campaigns/decode/HANDOFF.md").read_text()
+    assert "decode: published to lake\n  tier VERDICT" in shown.out
+    assert "levers of 1 campaign" in shown.out
 
 
 PUBLISHED = ROOT / "docs" / "tutorials" / "published-captures.md"
