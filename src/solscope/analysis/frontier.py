@@ -22,6 +22,11 @@ from solscope.model.campaign import (
 from solscope.model.kernel import KernelTotals
 from solscope.model.verdict import KernelVerdict
 
+_COUNT = (
+    "count its FLOP and DRAM bytes; its speed of light is not known",
+    "setting",
+    "a capture with `solscope plan --level roofline`",
+)
 LEAST_WIN = 0.01
 """Below 1 % of the time a kernel is no lever."""
 
@@ -252,7 +257,7 @@ def next_of(kernels: Sequence[KernelVerdict]) -> Lever | None:
     if not ranked:
         return None
     win, row = ranked[0]
-    what, cost, gate = _change(row)
+    what, cost, gate = _COUNT if _is_to_be_counted(row) else _change(row, row.time_share or 0.0)
     return Lever(
         id=row.totals.name,
         what=f"{row.totals.name}: {what}",
