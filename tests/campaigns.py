@@ -18,6 +18,7 @@ from solscope.model.context import (
     Trials,
     Workload,
 )
+from solscope.model.kernel import MetricSet
 from solscope.model.verdict import KernelVerdict
 from tests import analyses
 
@@ -129,6 +130,15 @@ def a_starved_gemm(share_of_peak: float, busy: float = 90.0) -> KernelVerdict:
     )
 
 
+METRICS = MetricSet(count=120, sha256="0f" * 32)
+
+
+def with_metric_set(row: KernelVerdict, metrics: MetricSet = METRICS) -> KernelVerdict:
+    """The same kernel, profiled with these metrics where it does not say with which."""
+    found = row.totals.metric_set or metrics
+    return dataclasses.replace(row, totals=dataclasses.replace(row.totals, metric_set=found))
+
+
 def a_cell(
     *kernels: KernelVerdict,
     cell_id: str = "candidate",
@@ -138,7 +148,7 @@ def a_cell(
 ) -> Cell:
     """A sealed cell of one report."""
     analysis = analyses.an_analysis(
-        *kernels,
+        *map(with_metric_set, kernels),
         reports=(analyses.a_report("decode.ncu-rep", **(report or {})),),
         chips=(analyses.a_chip(),),
     )

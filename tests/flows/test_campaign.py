@@ -204,6 +204,24 @@ def test_the_context_of_the_bundle_goes_into_the_cell(home: Path) -> None:
     assert "workload.input_tokens" in context.missing()
 
 
+def test_a_context_that_was_stated_by_hand_stays_with_its_reports_alone(home: Path) -> None:
+    add(a_bundle(home))
+    stated = home / "campaigns" / "dec" / "cells" / "c1" / "context.yaml"
+    stated.write_text("workload: {concurrency: 64}\n")
+    assert add(home / "run-1").value.context.workload.concurrency == 64
+    assert stated.read_text() == "workload: {concurrency: 64}\n"
+    other = a_bundle(home, name="run-2")
+    only(other, gzip.compress(SAMPLE.read_bytes()), "decode.ncu-rep.gz")
+    with pytest.raises(UsageError, match="that of other reports"):
+        add(other)
+    (home / "mine.yaml").write_text("workload: {concurrency: 1}\n")
+    (stated.parent / "ncu_kernels.json").write_text("{")
+    with pytest.raises(UsageError, match="that of other reports"):
+        add(other)
+    found = add(other, context=str(home / "mine.yaml")).value
+    assert found.context.workload.concurrency == 1
+
+
 def test_another_tools_cell_is_refused_with_the_way_out(home: Path) -> None:
     add(a_bundle(home))
     path = home / "campaigns" / "dec" / "cells" / "c1" / "ncu_kernels.json"

@@ -23,6 +23,7 @@ from solscope.flows import gate, report
 from solscope.flows import next as next_flow
 from solscope.flows.world import World
 from solscope.model.campaign import Cell
+from solscope.model.context import MeasurementContext
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "samples" / "decode-step-h100.ncu-rep"
@@ -153,6 +154,28 @@ def test_many_cells_and_kernels_leave_the_roofline_on_page_five(home: Path) -> N
     pages = {p["name"]: p["page"] for p in state["pages"]}
     assert pages["roofline"] == 5
     assert state["kernel_rows"] == 25
+
+
+def test_long_words_and_many_open_gates_leave_every_page_where_it_belongs(home: Path) -> None:
+    words = "long words of a long tale " * 60
+    lever = f"{{what: {words[:400]}, unlock: {words[:300]}, gate: {words[:300]}}}"
+    config = f"name: Decode\ndescription: {words}\nfocus: {words}\nkrhpa_exempt_reason: none\n"
+    Path("campaigns/dec/config.yaml").write_text(f"{config}next_lever: {lever}\n")
+    kernels = [a_tensor_kernel(name=f"a_kernel_with_quite_a_name_{i}") for i in range(5)]
+    put(
+        *(
+            a_cell(*kernels, cell_id=f"a-cell-with-a-long-name-{n}", context=MeasurementContext())
+            for n in range(9)
+        )
+    )
+    state = render()
+    assert [page["page"] for page in state["pages"]][:5] == [1, 2, 3, 4, 5]
+    first = " ".join(pdf_text(1).replace("\u200b", "").split())
+    assert "45 of 70 checks do not pass" in first
+    # What nine cells lack alike is said once.
+    assert first.count("no trials stated") == 1
+    assert "and 8 more: no trials stated" in first
+    assert page("report.html").count(b"no trials stated") == 9
 
 
 def test_a_gate_writes_its_verdict_and_exits_one_on_a_draft(home: Path) -> None:

@@ -252,6 +252,32 @@ def test_a_lost_race_is_run_again_and_counted(
     assert ask(tmp_path / "lake", "SELECT count(*) FROM kernel_launches") == [(20,)]
 
 
+def test_a_broken_try_is_replaced_by_the_next_and_not_added_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import deltalake
+    from deltalake import DeltaTable
+
+    write = deltalake.write_deltalake
+
+    def broken(table: DeltaTable, *args: Any, **kwargs: Any) -> None:
+        if table.table_uri.rstrip("/").endswith(schema.COMMITS):
+            raise OSError("No space left on device")
+        write(table, *args, **kwargs)
+
+    made.campaign(tmp_path, "c")
+    with monkeypatch.context() as full:
+        full.setattr(deltalake, "write_deltalake", broken)
+        with pytest.raises(LakeError, match="no room left"):
+            made.put(tmp_path, "c", tmp_path / "lake")
+    stored = tmp_path / "lake" / "kernel_launches"
+    assert DeltaTable(str(stored)).to_pyarrow_dataset().count_rows() == 20
+    assert ask(tmp_path / "lake", "SELECT count(*) FROM kernel_launches") == [(0,)]
+    made.put(tmp_path, "c", tmp_path / "lake")
+    assert DeltaTable(str(stored)).to_pyarrow_dataset().count_rows() == 20
+    assert ask(tmp_path / "lake", "SELECT count(*) FROM kernel_launches") == [(20,)]
+
+
 def test_the_schema_of_a_table_is_what_stands_in_it(tmp_path: Path) -> None:
     made.campaign(tmp_path, "c")
     made.put(tmp_path, "c", tmp_path / "lake")

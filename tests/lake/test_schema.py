@@ -52,9 +52,10 @@ def test_every_column_with_a_unit_says_it_in_the_reference() -> None:
 
 
 def next_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Schema 2: one more column in ``kernels``, as a later solscope would have it."""
-    added = schema.Column(name="energy_j", kind="number", meaning="J", since=2)
-    monkeypatch.setattr(schema, "VERSION", 2)
+    """One more column in ``kernels``, as a later solscope would have it."""
+    later = schema.VERSION + 1
+    added = schema.Column(name="energy_j", kind="number", meaning="J", since=later)
+    monkeypatch.setattr(schema, "VERSION", later)
     tables = {**schema.TABLES, "kernels": (*schema.KERNELS, added)}
     monkeypatch.setattr(schema, "TABLES", tables)
 
@@ -72,7 +73,7 @@ def test_an_older_lake_is_read_and_lifted_by_a_newer_tool(
     assert query.ask(lake, sql).rows == ((4, 0),)
     table = delta.open_table(lake, "kernels")
     assert table is not None
-    assert delta.version_of(table) == 2
+    assert delta.version_of(table) == schema.VERSION
     assert "energy_j" in {field.name for field in table.schema().fields}
 
 
@@ -85,8 +86,8 @@ def test_a_lake_of_a_newer_schema_is_refused_and_stays_as_it_was(
         next_version(later)
         made.put(tmp_path, "new", tmp_path / "lake")
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "lake").rglob("*")}
-    with pytest.raises(LakeError, match="schema 2; this solscope knows schema 1"):
+    with pytest.raises(LakeError, match="schema 3; this solscope knows schema 2"):
         made.put(tmp_path, "late", tmp_path / "lake")
-    with pytest.raises(LakeError, match="schema 2"):
+    with pytest.raises(LakeError, match="schema 3"):
         query.ask(made.lake_at(tmp_path / "lake"), "SELECT 1")
     assert {p: p.stat().st_mtime_ns for p in (tmp_path / "lake").rglob("*")} == before

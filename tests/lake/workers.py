@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
+import os
 import resource
+import sys
 from collections.abc import Sequence
+from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 from solscope.errors import SolscopeError
 from tests.lake import campaigns as made
 
-# Not solscope itself: the server of forks does not yet know where this checkout lies.
-PRELOADED = ["deltalake", "duckdb", "msgspec", "pyarrow.dataset", "pyarrow.compute", "yaml"]
+PRELOADED = [
+    "deltalake",
+    "duckdb",
+    "msgspec",
+    "pyarrow.dataset",
+    "pyarrow.compute",
+    "yaml",
+    "solscope.lake.query",
+    "tests.lake.workers",
+]
 
 
 def processes() -> ForkServerContext:
     """Processes that have the libraries loaded, and nothing of this one's threads."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
+    # The server of forks is not told where this checkout lies, but by its environment.
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    forkserver.ensure_running()
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before
     return context
 
 
@@ -28,8 +49,13 @@ def publish(campaigns: Path, slugs: Sequence[str], lake: str, store: tuple[str, 
         made.put(campaigns, slug, lake, store=store)
 
 
-def nothing() -> None:
-    """Start the server of forks, which loads the libraries once."""
+def publish_without_end(campaigns: Path, slug: str, lake: str, is_ready: Event) -> None:
+    """Publish one state of a campaign after the other until killed. Ready is before the first."""
+    made.put(campaigns, "first", lake)  # there already: everything is loaded now
+    for salt in itertools.count():
+        made.campaign(campaigns, slug, launches=200, salt=salt)
+        is_ready.set()
+        made.put(campaigns, slug, lake)
 
 
 def publish_with_little_room(campaigns: Path, slug: str, lake: str, limit: int, log: Path) -> None:

@@ -51,8 +51,29 @@ def test_a_kernel_whose_work_was_not_counted_is_to_be_measured_first() -> None:
     assert lever.max_win is None
     assert lever.score is None
     assert lever.share == 1.0
-    assert "count its FLOP" in lever.what
+    assert lever.what.startswith("count FLOP and DRAM bytes of sm100_fp8_fp4_gemm_1d1d")
     assert lever.confidence == "percentages"
+    assert lever.kernel is None
+
+
+def test_one_capture_counts_the_work_of_all_kernels_of_a_cell() -> None:
+    busy = [a_busy_kernel(name=f"k{i}") for i in range(5)]
+    (lever,) = frontier.rank(a_campaign(a_cell(*busy), end_to_end_share=0.5)).open
+    assert "k0, k1, k2 and 2 more" in lever.what
+    assert lever.share == pytest.approx(0.5)
+
+
+def test_a_launch_that_is_too_small_needs_no_counting_to_be_said() -> None:
+    # 100 µs in one launch; how much it can win is not known, only that it is below its share.
+    (lever,) = frontier.rank(a_campaign(a_cell(a_busy_kernel(bound="too-small")))).open
+    assert "more work a launch" in lever.what
+    assert (lever.max_win, lever.share, lever.confidence) == (None, 1.0, "percentages")
+    assert lever.gate.endswith("less than 100.0% of the kernel time")
+
+
+def test_a_kernel_that_waits_is_to_get_faster_by_launch() -> None:
+    (lever,) = frontier.rank(a_campaign(a_cell(a_busy_kernel(bound="latency")))).open
+    assert lever.gate.endswith("below 100 µs a launch")
 
 
 def test_a_kernel_above_its_roof_wins_nothing_and_never_less() -> None:

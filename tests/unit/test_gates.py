@@ -10,6 +10,7 @@ import pytest
 from tests.analyses import a_chip, an_analysis, flop_totals
 from tests.campaigns import (
     CONTEXT,
+    METRICS,
     a_busy_kernel,
     a_campaign,
     a_cell,
@@ -19,6 +20,7 @@ from tests.campaigns import (
     a_tensor_kernel,
     an_arm,
     grounded,
+    with_metric_set,
 )
 
 from solscope.analysis import frontier, gates
@@ -33,7 +35,8 @@ from solscope.model.campaign import (
     Tier,
 )
 from solscope.model.context import MeasurementContext, Trials, Workload
-from solscope.model.finding import Issue, Severity
+from solscope.model.kernel import MetricSet
+from solscope.model.report import WorkloadKind
 
 DRAFT, REFUTED = Standing.DRAFT, Standing.REFUTED
 
@@ -58,13 +61,19 @@ def fma_cell(cell_id: str = "candidate") -> Any:
 
 def legacy_cell() -> Any:
     totals = {"tensor_engagement": "legacy-mma", "intensity_pair": (201e9, 250e6)}
-    return a_cell(a_tensor_kernel(totals=totals))
+    return a_cell(a_tensor_kernel(name="my_gemm", totals=totals))
 
 
 def half_fma_cell() -> Any:
     """A few tensor operations beside far more FP32 work."""
     work = flop_totals(fp64=0.0, fp32=90e9, fp16=0.0, tensor={"bf16": 10e9}, total=100e9)
-    return a_cell(a_tensor_kernel(flop=work))
+    return a_cell(a_tensor_kernel(name="my_gemm", flop=work))
+
+
+def uncounted_tensor_cell() -> Any:
+    """Warpgroup instructions were seen; their FLOP by type were not counted."""
+    work = flop_totals(fp64=0.0, fp32=1e9, fp16=0.0, tensor=None, total=201e9)
+    return a_cell(a_tensor_kernel(name="my_gemm", flop=work))
 
 
 def basic_cell() -> Any:
@@ -86,7 +95,6 @@ OTHER_SHAPE = dataclasses.replace(
 )
 OTHER_STACK = dataclasses.replace(CONTEXT, stack=dataclasses.replace(CONTEXT.stack, version="0.9"))
 COLD = dataclasses.replace(CONTEXT, regime=dataclasses.replace(CONTEXT.regime, state="cold"))
-BLOCKED = Issue(code="cut", severity=Severity.BLOCKS, what="cut")
 
 Row = tuple[str, Callable[[], Campaign], str, Standing, str]
 
@@ -120,11 +128,12 @@ ROWS: list[Row] = [
     ("one trial", lambda: of(trials(1, 12.0, 0.2)), "trials", DRAFT, "n = 1"),
     ("two trials", lambda: of(trials(2, 12.0, 0.2)), "trials", DRAFT, "n = 2"),
     ("no spread", lambda: of(trials(5, 12.0, 0.0)), "trials", DRAFT, "no spread"),
-    ("a spread that is no number", lambda: of(trials(5, 12.0, float("nan"))), "trials", DRAFT, ""),
+    ("a spread of nan", lambda: of(trials(5, 12.0, float("nan"))), "trials", DRAFT, "± nan ms"),
     ("no trials", lambda: of(grounded(trials=None)), "trials", DRAFT, "no trials"),
     # --- capture ----------------------------------------------------------------------------
     ("cut report", lambda: _captured("x was cut"), "capture", REFUTED, "was cut"),
     ("other digest", lambda: _captured("digest differs"), "capture", REFUTED, "digest differs"),
+    ("no report", lambda: _no_report(), "capture", DRAFT, "no report is named"),
     # --- rigor ------------------------------------------------------------------------------
     ("L4 of percentages", lambda: _basic("L4"), "rigor", REFUTED, "percentages alone carry L3"),
     ("no rigor", lambda: of(grounded(sol_rigor=None)), "rigor", DRAFT, "no sol_rigor"),
@@ -232,8 +241,47 @@ ROWS: list[Row] = [
     ("other clocks", lambda: _session(clock_control="base"), "comparison", DRAFT, "clock control"),
     ("other caches", lambda: _session(cache_control="none"), "comparison", DRAFT, "cache control"),
     ("other replay", lambda: _session(replay_mode="range"), "comparison", DRAFT, "replay mode"),
-    ("other ncu", lambda: _tool("2026.1"), "comparison", DRAFT, "ncu version"),
+    ("other ncu", lambda: _tool("2026.1"), "comparison", DRAFT, "tool version"),
+    ("other chip", lambda: _baseline_row(chip="h200_sxm"), "comparison", DRAFT, "chip (h100_sxm"),
+    ("other GPU", lambda: _baseline_row(ordinal=1), "comparison", DRAFT, "device (GPU 0 against"),
+    ("faster SM", lambda: _baseline_row(sm_clock_hz=1.9e9), "comparison", DRAFT, "SM clock (1.755"),
+    (
+        "slower memory",
+        lambda: _baseline_row(dram_clock_hz=2.4e9),
+        "comparison",
+        DRAFT,
+        "DRAM clock (2.619 GHz against 2.400 GHz)",
+    ),
+    (
+        "other metrics, so other passes",
+        lambda: _baseline_row(metrics=MetricSet(count=7, sha256="a" * 64)),
+        "comparison",
+        DRAFT,
+        "set of metrics (120 metrics",
+    ),
+    (
+        "clocks that nobody stated",
+        lambda: _session(clock_control=None, profiler_command_line=None),
+        "comparison",
+        DRAFT,
+        "not known of both arms: clock control",
+    ),
+    (
+        "a range against a launch",
+        lambda: _baseline_row(kind=WorkloadKind.RANGE),
+        "comparison",
+        DRAFT,
+        "kind of result",
+    ),
     ("no baseline cell", lambda: _without_baseline(), "comparison", DRAFT, "there is no cell"),
+    ("an arm without a cell", lambda: _arm_in(None), "comparison", DRAFT, "no cell is named"),
+    (
+        "an arm without a kernel",
+        lambda: _arm_in("candidate", kernel="no_such"),
+        "comparison",
+        DRAFT,
+        "no kernel of candidate matches 'no_such'",
+    ),
     ("one cell twice", lambda: _twice(), "comparison", DRAFT, "same kernels of the same report"),
     ("arms that overlap", lambda: _overlapping(), "comparison", DRAFT, "same kernels"),
     # --- H against the counters -------------------------------------------------------------
@@ -309,6 +357,7 @@ ROWS: list[Row] = [
         "42.2%",
     ),
     # --- next lever -------------------------------------------------------------------------
+    ("nothing and no lever", lambda: _nothing_at_all(), "next-lever", DRAFT, "nothing was there"),
     ("no lever, no wall", lambda: _at_the_wall(None), "next-lever", DRAFT, "no wall"),
     (
         "a lever without gate",
@@ -327,6 +376,12 @@ def _empty() -> Campaign:
 def _no_kernel() -> Campaign:
     cell = a_cell(a_tensor_kernel())
     bare = dataclasses.replace(cell.analysis, kernels=())
+    return a_campaign(dataclasses.replace(cell, analysis=bare))
+
+
+def _no_report() -> Campaign:
+    cell = a_cell(a_tensor_kernel())
+    bare = dataclasses.replace(cell.analysis, reports=())
     return a_campaign(dataclasses.replace(cell, analysis=bare))
 
 
@@ -350,7 +405,27 @@ def _basic(rigor: str) -> Campaign:
     return a_campaign(a_cell(a_busy_kernel(), context=grounded(sol_rigor=rigor)))
 
 
-def _session(**changes: str) -> Campaign:
+def _baseline_row(**changes: Any) -> Campaign:
+    """The baseline's kernel, measured under one other condition."""
+    row = with_metric_set(a_tensor_kernel(), changes.get("metrics", METRICS))
+    totals = row.totals
+    clocks = {name: hz for name, hz in changes.items() if name.endswith("_hz")}
+    totals = dataclasses.replace(
+        totals,
+        kind=changes.get("kind", totals.kind),
+        peaks=dataclasses.replace(totals.peaks, **clocks),
+        device=dataclasses.replace(totals.device, ordinal=changes.get("ordinal", 0)),
+    )
+    theirs = a_cell(dataclasses.replace(row, totals=totals), cell_id="baseline")
+    if "chip" in changes:
+        chip = dataclasses.replace(a_chip(), key=changes["chip"])
+        rows = tuple(dataclasses.replace(r, chip=chip) for r in theirs.analysis.kernels)
+        analysis = dataclasses.replace(theirs.analysis, kernels=rows)
+        theirs = dataclasses.replace(theirs, analysis=analysis)
+    return a_comparison(theirs=theirs)
+
+
+def _session(**changes: Any) -> Campaign:
     campaign = a_comparison()
     theirs = campaign.cells[1]
     (report,) = theirs.analysis.reports
@@ -373,6 +448,13 @@ def _without_baseline() -> Campaign:
     return dataclasses.replace(a_comparison(), cells=a_comparison().cells[:1])
 
 
+def _arm_in(cell: str | None, kernel: str | None = None) -> Campaign:
+    campaign = a_comparison()
+    arm = an_arm("K4/R1/H4", "candidate", "my GEMM", kernel)
+    config = dataclasses.replace(campaign.config, candidate=dataclasses.replace(arm, cell=cell))
+    return dataclasses.replace(campaign, config=config)
+
+
 def _twice() -> Campaign:
     cell = a_cell(a_tensor_kernel())
     arm = an_arm("K4/R1/H4", cell.id)
@@ -384,6 +466,10 @@ def _overlapping() -> Campaign:
     cell = a_cell(a_tensor_kernel(), a_tensor_kernel(name="my_gemm"))
     arms = (an_arm("K4/R1/H4", cell.id), an_arm("K4/R1/H4", cell.id, kernel="nvjet"))
     return a_campaign(cell, krhpa_exempt_reason=None, candidate=arms[0], baseline=arms[1])
+
+
+def _nothing_at_all() -> Campaign:
+    return dataclasses.replace(a_campaign(next_lever=None), cells=())
 
 
 def _at_the_wall(wall: str | None) -> Campaign:
@@ -410,8 +496,40 @@ def test_a_broken_campaign_does_not_pass(
     assert verdict.tier is Tier.DRAFT
 
 
-def test_the_table_has_at_least_forty_rows() -> None:
+NOTHING = {"cells", "context", "ceiling", "trials", "capture", "rigor", "claims", "baseline"}
+UNCOMPARED = {"rubric", "fairness", "comparison", "hardware", "performance"}
+ALSO = {
+    **{name: NOTHING for name, *_ in ROWS if name.startswith("no cell")},
+    **{name: UNCOMPARED for name, *_ in ROWS if name.startswith(("no rubric", "malformed"))},
+    "no kernel": {"ceiling", "rigor"},
+    "no context": {"ceiling", "trials", "rigor", "baseline"},
+    "no ceiling key": {"context"},
+    "no trials": {"context"},
+    "no rigor": {"context"},
+    "no baseline": {"context"},
+    "other chip": {"ceiling"},
+    "no baseline cell": {"hardware", "performance"},
+    "an arm without a cell": {"hardware", "performance"},
+    "an arm without a kernel": {"hardware", "performance"},
+    "nothing and no lever": NOTHING,
+    "P4 by percentages": {"hardware"},
+    "P4 of the FMA kernel": {"fairness"},
+}
+"""What else follows from the one broken thing, by the row's name."""
+
+
+@pytest.mark.parametrize(("name", "made", "gate"), [r[:3] for r in ROWS], ids=[r[0] for r in ROWS])
+def test_one_broken_thing_fails_its_gate_and_no_other(
+    name: str, made: Callable[[], Campaign], gate: str
+) -> None:
+    failed = {result.gate for result in check(made()) if not result.passes}
+    assert failed == {gate} | ALSO.get(name, set())
+
+
+def test_the_table_has_at_least_forty_rows_and_fails_every_gate() -> None:
     assert len(ROWS) >= 40
+    assert len({name for name, *_ in ROWS}) == len(ROWS)
+    assert {gate for _name, _made, gate, *_ in ROWS} == {*gates.GATES, "next-lever"}
 
 
 @pytest.mark.parametrize(
@@ -421,11 +539,23 @@ def test_the_table_has_at_least_forty_rows() -> None:
         a_campaign(claims=(Claim(says="at-roof", kernel="nvjet"),)),
         a_comparison(),
         a_comparison("K4/R1/H3/P3"),
+        a_comparison(ours=uncounted_tensor_cell()),
+        a_campaign(next_lever=None, end_to_end_share=0.9),
         a_comparison(theirs=baseline_in(OTHER_STACK), varies=("stack.version",)),
         _at_the_wall("DRAM roof, measured twice"),
         _basic("L3"),
     ],
-    ids=["exempt", "at the roof", "two arms", "H3", "engine varies", "documented wall", "L3"],
+    ids=[
+        "exempt",
+        "at the roof",
+        "two arms",
+        "H3",
+        "H4 by its pipe",
+        "a lever found",
+        "engine varies",
+        "documented wall",
+        "L3",
+    ],
 )
 def test_a_proven_campaign_is_a_verdict(campaign: Campaign) -> None:
     failed = [result for result in check(campaign) if not result.passes]

@@ -12,13 +12,10 @@ from solscope.model.comparison import (
     ComparedKernel,
     ComparedReport,
     Comparison,
-    ContextFact,
     KernelPair,
     MatchedBy,
 )
-
-CLOCK_TOLERANCE = 0.02
-"""Clocks that ncu locked to base wander by well under 1 %; boost clocks by several percent."""
+from solscope.model.conditions import matched
 
 QUANTITIES: Mapping[str, str] = {
     "duration_ns": "ns",
@@ -145,7 +142,7 @@ def _grouped(side: Sequence[ComparedKernel], key: _Key) -> dict[object, list[Com
 
 
 def _pair(a: ComparedKernel, b: ComparedKernel, how: MatchedBy, same_problem: bool) -> KernelPair:
-    context = tuple(_context(a, b, same_problem))
+    context = tuple(matched(a.conditions, b.conditions, same_problem=same_problem))
     unlike = [fact.name for fact in context if fact.state == "differs"]
     why_not = f"not alike: {', '.join(unlike)}" if unlike else None
     return KernelPair(
@@ -157,64 +154,6 @@ def _pair(a: ComparedKernel, b: ComparedKernel, how: MatchedBy, same_problem: bo
         stalls=tuple(_stalls(a, b, why_not)),
         notes=tuple(_notes(a, b, alike=why_not is None)),
     )
-
-
-def _context(a: ComparedKernel, b: ComparedKernel, same_problem: bool) -> Iterator[ContextFact]:
-    """Every condition that makes two measurements of a kernel unlike."""
-    yield _said("chip", a.chip or a.device, b.chip or b.device)
-    yield _said("device", _ordinal(a), _ordinal(b))
-    yield _said("tool", a.report.tool, b.report.tool)
-    yield _said("tool version", a.report.tool_version, b.report.tool_version)
-    yield _said("clock control", a.report.clock_control, b.report.clock_control)
-    yield _clock("SM clock", a.sm_clock_hz, b.sm_clock_hz)
-    yield _clock("DRAM clock", a.dram_clock_hz, b.dram_clock_hz)
-    yield _said("cache control", _cache(a), _cache(b))
-    yield _said("replay mode", a.report.replay_mode, b.report.replay_mode)
-    yield _metric_sets(a, b)
-    yield _said("kind of result", a.kind, b.kind)
-    if not same_problem:
-        yield _said("launch shape", _shape(a), _shape(b))
-
-
-def _said(name: str, a: str | None, b: str | None) -> ContextFact:
-    if a is None or b is None:
-        return ContextFact(name=name, a=a, b=b, state="unknown")
-    return ContextFact(name=name, a=a, b=b, state="same" if a == b else "differs")
-
-
-def _clock(name: str, a: float | None, b: float | None) -> ContextFact:
-    shown = [None if hz is None else f"{hz / 1e9:.3f} GHz" for hz in (a, b)]
-    if a is None or b is None:
-        return ContextFact(name=name, a=shown[0], b=shown[1], state="unknown")
-    near = abs(a - b) <= CLOCK_TOLERANCE * max(a, b)
-    return ContextFact(name=name, a=shown[0], b=shown[1], state="same" if near else "differs")
-
-
-def _ordinal(kernel: ComparedKernel) -> str | None:
-    return None if kernel.device_ordinal is None else f"GPU {kernel.device_ordinal}"
-
-
-_CACHES = {"all": "all (cold: flushed before each pass)", "none": "none (warm)"}
-
-
-def _cache(kernel: ComparedKernel) -> str | None:
-    control = kernel.report.cache_control
-    return None if control is None else _CACHES.get(control, control)
-
-
-def _shape(kernel: ComparedKernel) -> str | None:
-    if kernel.grid is None or kernel.block is None:
-        return None
-    return " of ".join("x".join(map(str, size)) for size in (kernel.grid, kernel.block))
-
-
-def _metric_sets(a: ComparedKernel, b: ComparedKernel) -> ContextFact:
-    """Sets of other metrics need other passes, and the passes are what a launch is timed in."""
-    shown = [
-        None if k.metric_set is None else f"{k.metric_count} metrics ({k.metric_set[:8]})"
-        for k in (a, b)
-    ]
-    return _said("set of metrics", shown[0], shown[1])
 
 
 def _changes(a: ComparedKernel, b: ComparedKernel, why_not: str | None) -> Iterator[Change]:

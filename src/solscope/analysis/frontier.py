@@ -19,8 +19,14 @@ from solscope.model.campaign import (
     Lever,
     ValueFinding,
 )
+from solscope.model.kernel import KernelTotals
 from solscope.model.verdict import KernelVerdict
 
+_COUNT = (
+    "count its FLOP and DRAM bytes; its speed of light is not known",
+    "setting",
+    "a capture with `solscope plan --level roofline`",
+)
 LEAST_WIN = 0.01
 """Below 1 % of the time a kernel is no lever."""
 
@@ -104,67 +110,111 @@ def _joined(stated: Lever, derived: Lever | None) -> Lever:
 
 def _levers(campaign: Campaign) -> Iterator[Lever]:
     for cell in campaign.cells:
-        merged: dict[str, Lever] = {}
+        alike: dict[str, list[KernelVerdict]] = {}
+        uncounted: list[KernelVerdict] = []
         for row in cell.analysis.kernels:
-            lever = _lever(row, cell, campaign)
-            if lever is None:
+            if (row.time_share or 0.0) < LEAST_WIN:
                 continue
-            before = merged.get(lever.id)
-            merged[lever.id] = lever if before is None else _sum(before, lever)
-        for lever in merged.values():
+            if _is_to_be_counted(row):
+                uncounted.append(row)
+            else:
+                alike.setdefault(_id(row, cell), []).append(row)
+        for rows in alike.values():
+            lever = _lever(rows, cell, campaign)
             if lever.max_win is None or lever.max_win >= LEAST_WIN:
                 yield lever
+        if uncounted:
+            yield _counting(uncounted, cell, campaign)
 
 
-def _sum(a: Lever, b: Lever) -> Lever:
-    """Launches of other shapes of the same kernel win together."""
-    known = [w for w in (a.max_win, b.max_win) if w is not None]
-    win = sum(known) if len(known) == 2 else None
-    share = None if a.share is None or b.share is None else a.share + b.share
-    return replace(a, max_win=win, share=share, score=score(win, a.cost))
+def _id(row: KernelVerdict, cell: Cell) -> str:
+    """Launches of other shapes of the same kernel, bound alike, are one lever."""
+    name = f"{cell.id}:{row.totals.name}:{row.verdict.bound}"
+    return re.sub(r"[^A-Za-z0-9._:-]+", "-", name)
 
 
-def _lever(row: KernelVerdict, cell: Cell, campaign: Campaign) -> Lever | None:
-    share = row.time_share
-    if share is None or share < LEAST_WIN:
-        return None
-    end_to_end = campaign.config.end_to_end_share
-    best = row.point.profiled_binding
-    what, cost, target = _change(row)
-    win = None
-    if best is not None:
-        win = share * (end_to_end or 1.0) * max(1.0 - best.value, 0.0)
-    basis = "end-to-end time" if end_to_end is not None else "the profiled kernel time"
-    name = row.totals.name
-    grounds = row.verdict.grounds[0] if row.verdict.grounds else row.verdict.bound
+def _is_to_be_counted(row: KernelVerdict) -> bool:
+    """Whether only a measurement says what to change. Launches that are too small, that wait, or
+    that talk to peers show it without their work being counted."""
+    is_known = row.verdict.bound in ("peers", "too-small", "latency")
+    return row.point.profiled_binding is None and not is_known
+
+
+def _counting(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lever:
+    """One capture counts the work of all of them: one lever."""
+    share = sum(row.time_share or 0.0 for row in rows)
+    names = list(dict.fromkeys(row.totals.name for row in rows))
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return Lever(
-        id=re.sub(r"[^A-Za-z0-9._:-]+", "-", f"{cell.id}:{name}:{row.verdict.bound}"),
-        what=f"{name}: {what}",
-        max_win=win,
-        basis=basis,
-        confidence="counted" if best is not None else "percentages",
-        cost=cost,
-        gate=target,
-        rests_on=f"{share:.1%} of {cell.id}'s kernel time; {grounds}",
-        score=score(win, cost),
-        share=share * (end_to_end or 1.0),
+        id=f"{cell.id}:uncounted",
+        what=f"count FLOP and DRAM bytes of {shown}: their speed of light is not known",
+        max_win=None,
+        basis=_basis(campaign),
+        confidence="percentages",
+        cost="setting",
+        gate="a capture with `solscope plan --level roofline`",
+        rests_on=f"{share:.1%} of {cell.id}'s kernel time, whose work was not counted",
+        share=share * (campaign.config.end_to_end_share or 1.0),
         cell=cell.id,
-        kernel=row.totals.key.name_full,
     )
 
 
-def _change(row: KernelVerdict) -> tuple[str, str, str]:
+def _basis(campaign: Campaign) -> str:
+    stated = campaign.config.end_to_end_share is not None
+    return "end-to-end time" if stated else "the profiled kernel time"
+
+
+def _lever(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lever:
+    """The lever of one kernel; its longest shape gives the words."""
+    first = max(rows, key=lambda row: row.time_share or 0.0)
+    scale = campaign.config.end_to_end_share or 1.0
+    win = _win(rows)
+    win = None if win is None else win * scale
+    share = sum(row.time_share or 0.0 for row in rows)
+    what, cost, target = _change(first, share)
+    grounds = first.verdict.grounds[0] if first.verdict.grounds else first.verdict.bound
+    shapes = f" in {len(rows)} shapes" if len(rows) > 1 else ""
+    return Lever(
+        id=_id(first, cell),
+        what=f"{first.totals.name}: {what}",
+        max_win=win,
+        basis=_basis(campaign),
+        confidence="counted" if win is not None else "percentages",
+        cost=cost,
+        gate=target,
+        rests_on=f"{share:.1%} of {cell.id}'s kernel time{shapes}; {grounds}",
+        score=score(win, cost),
+        share=share * scale,
+        cell=cell.id,
+        kernel=first.totals.key.name_full,
+    )
+
+
+def _win(rows: Sequence[KernelVerdict]) -> float | None:
+    """What all shapes lack to their roofs, as a share; ``None`` where one's roof is not known."""
+    total = 0.0
+    for row in rows:
+        best = row.point.profiled_binding
+        if best is None:
+            return None
+        total += (row.time_share or 0.0) * max(1.0 - best.value, 0.0)
+    return total
+
+
+def _microseconds_a_launch(totals: KernelTotals) -> str:
+    return f"{(totals.duration_ns or 0.0) / totals.launches / 1e3:.3g} µs a launch"
+
+
+def _change(row: KernelVerdict, share: float) -> tuple[str, str, str]:
     """(what to change, its cost class, the measurement that proves or refutes it)."""
     bound, totals = row.verdict.bound, row.totals
     best = row.point.profiled_binding
     again = "capture it again in the same context"
-    above = again if best is None else f"{again}: above {best.value:.1%} of {best.ceiling}"
-    if best is None or bound == "unmeasured":
-        return (
-            "count its FLOP and DRAM bytes; its speed of light is not known",
-            "setting",
-            "a capture with `solscope plan --level roofline`",
-        )
+    above = (
+        f"{again}: below {_microseconds_a_launch(totals)}"
+        if best is None
+        else f"{again}: above {best.value:.1%} of {best.ceiling}"
+    )
     if bound == "peers":
         return (
             "overlap it with compute, or fuse the collective into its neighbour",
@@ -175,7 +225,8 @@ def _change(row: KernelVerdict) -> tuple[str, str, str]:
         return (
             "give it more work a launch: larger batch, or fuse it with its neighbours",
             "setting",
-            above,
+            # A larger batch is another context: times a launch would not be like with like.
+            f"capture the step again: it takes less than {share:.1%} of the kernel time",
         )
     if bound == "latency":
         stall = f" ({totals.stalls[0].reason} first)" if totals.stalls else ""
@@ -206,7 +257,7 @@ def next_of(kernels: Sequence[KernelVerdict]) -> Lever | None:
     if not ranked:
         return None
     win, row = ranked[0]
-    what, cost, gate = _change(row)
+    what, cost, gate = _COUNT if _is_to_be_counted(row) else _change(row, row.time_share or 0.0)
     return Lever(
         id=row.totals.name,
         what=f"{row.totals.name}: {what}",

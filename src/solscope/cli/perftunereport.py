@@ -59,6 +59,7 @@ def _publish(sub: argparse.ArgumentParser) -> None:
 def _value(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--campaign", metavar="SLUG")
     sub.add_argument("--findings", metavar="YAML")
+    sub.add_argument("--lake", metavar="DIR_OR_URL")
 
 
 def _to_init(given: argparse.Namespace) -> list[str]:
@@ -96,6 +97,8 @@ def _to_next(given: argparse.Namespace) -> list[str]:
     words = ["next"] if given.campaign is None else ["next", given.campaign]
     if given.findings is not None:
         words += ["--findings", given.findings]
+    if given.lake is not None:
+        words += ["--lake", given.lake]
     return [*words, "--campaigns", given.campaigns]
 
 

@@ -102,6 +102,8 @@ def _add(folder: folders.CampaignFolder, request: CampaignRequest, world: World)
     files = bundles.find(place, sources)
     source = Path(request.context) if request.context else files.context
     cell, launches = _cell(cell_id, files, source, config, request, world)
+    if source is None:
+        cell = replace(cell, context=_kept_context(folder, cell))
     written: tuple[Path, ...] = ()
     if not request.dry_run:
         given = None if source is None else text.read_bytes(source, hint="check the path")
@@ -112,6 +114,31 @@ def _add(folder: folders.CampaignFolder, request: CampaignRequest, world: World)
         text=imports.added(cell, folder.slug, is_dry=request.dry_run),
         files=tuple(map(str, written)),
     )
+
+
+def _kept_context(folder: folders.CampaignFolder, cell: Cell) -> MeasurementContext:
+    """What was stated in the cell's folder, where the same reports come again without a context.
+
+    Raises UsageError where the reports are others: their numbers would stand under it.
+    """
+    stated = folder.cell_file(cell.id, folders.CONTEXT)
+    if not stated.is_file():
+        return cell.context
+    try:
+        before = folders.read_cell(folder, cell.id)
+    except ReportError:  # a cell that cannot be read is about to be replaced
+        before = None
+    if before is None or _digests(before) != _digests(cell):
+        raise UsageError(
+            "the cell has a context, and it is that of other reports",
+            where=str(stated),
+            hint="give --context, put a context.yaml into the bundle, or choose another cell",
+        )
+    return contexts.read(stated)
+
+
+def _digests(cell: Cell) -> list[str | None]:
+    return sorted((r.provenance.sha256 for r in cell.analysis.reports), key=str)
 
 
 def _undeclared(sources: Sequence[str]) -> str | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from solscope.analysis import frontier
 from solscope.errors import ReportError, UsageError
 from solscope.evidence.campaign import context as contexts
 from solscope.evidence.campaign import folder as folders
@@ -121,7 +122,9 @@ def _gate_results(request: PublishRequest, world: World) -> Judgement:
         for result in verdict.results
         if not result.passes
     )
-    return Judgement(tier="VERDICT" if verdict.passes else "DRAFT", gaps=gaps)
+    return Judgement(
+        tier="VERDICT" if verdict.passes else "DRAFT", gaps=gaps, frontier=frontier.rank(campaign)
+    )
 
 
 def read(campaigns: Path, slug: str) -> CampaignSource:

@@ -47,6 +47,19 @@ class _Kernel(msgspec.Struct, kw_only=True):
     smem_per_block_bytes: Number | None = None
     block_limit_factors: list[str] | None = None
     absent_because: dict[str, str] | None = None
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    kind: str | None = None
+    device_ordinal: int | None = None
+    tool: str | None = None
+    tool_version: str | None = None
+    clock_control: str | None = None
+    sm_clock_hz: Number | None = None
+    dram_clock_hz: Number | None = None
+    cache_control: str | None = None
+    replay_mode: str | None = None
+    metric_count: int | None = None
+    metric_set: str | None = None
 
 
 class _Launch(msgspec.Struct, kw_only=True):
@@ -159,16 +172,20 @@ def _convert(document: Mapping[str, Any], kind: type[_Wire], cell: str, file: st
         ) from error
 
 
-def _key(slug: str, cell: CellSource, wire: _Cell) -> dict[str, Any]:
+def _captured_at(cell: CellSource, wire: _Cell) -> str | None:
+    """When the capture began, as far as a file of the cell says so; else when it was imported."""
     said = (
         wire.captured_at,
         _at(cell.launches, "captured_at"),
         wire.solscope.added_at if wire.solscope else None,
     )
-    captured = next((instant for instant in said if instant is not None), None)
+    return next((_text(instant) for instant in said if instant is not None), None)
+
+
+def _key(slug: str, cell: CellSource, wire: _Cell) -> dict[str, Any]:
     return {
         "hardware": wire.hw_key or UNKNOWN,
-        "month": _month(captured),
+        "month": _month(_captured_at(cell, wire)),
         "campaign": slug,
         "cell": cell.cell,
     }
@@ -182,10 +199,13 @@ def _month(captured: object) -> str:
 
 
 def _kernels(key: Row, cell: CellSource, wire: _Cell) -> Iterator[dict[str, Any]]:
+    captured = _captured_at(cell, wire)
     for kernel, raw in zip(wire.kernels, cell.document["kernels"], strict=True):
         row = {**key, **msgspec.structs.asdict(kernel), "more_json": _more(raw, _KERNEL_KEYS)}
         row["block_limit_factors_json"] = _text(row.pop("block_limit_factors"))
         row["absent_because_json"] = _text(row.pop("absent_because"))
+        row["grid"], row["block"] = _extent(kernel.grid), _extent(kernel.block)
+        row["captured_at"] = captured
         yield row
 
 
@@ -284,6 +304,7 @@ def _campaign(
         "config_json": _json(source.config),
         "verdict_json": None if verdict is None else _json(verdict),
         "schema_version": schema.VERSION,
+        "frontier_json": None if judgement.frontier is None else _json(judgement.frontier),
     }
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION: Final = 1
+VERSION: Final = 2
 VERSION_KEY: Final = "solscope.schemaVersion"
 PARTITIONS: Final = ("hardware", "month")
 # The row in this table makes a publish visible; it is written last.
@@ -34,16 +34,16 @@ class Column:
     since: int = 1
 
 
-def _text(name: str, meaning: str, *, required: bool = False) -> Column:
-    return Column(name=name, kind="text", meaning=meaning, required=required)
+def _text(name: str, meaning: str, *, required: bool = False, since: int = 1) -> Column:
+    return Column(name=name, kind="text", meaning=meaning, required=required, since=since)
 
 
-def _integer(name: str, meaning: str, *, required: bool = False) -> Column:
-    return Column(name=name, kind="integer", meaning=meaning, required=required)
+def _integer(name: str, meaning: str, *, required: bool = False, since: int = 1) -> Column:
+    return Column(name=name, kind="integer", meaning=meaning, required=required, since=since)
 
 
-def _number(name: str, meaning: str) -> Column:
-    return Column(name=name, kind="number", meaning=meaning)
+def _number(name: str, meaning: str, *, since: int = 1) -> Column:
+    return Column(name=name, kind="number", meaning=meaning, since=since)
 
 
 def _flag(name: str, meaning: str, *, required: bool = False) -> Column:
@@ -114,6 +114,20 @@ KERNELS: Final = (
     _text("block_limit_factors_json", "all that limit resident blocks, as JSON"),
     _text("absent_because_json", "why a column is null, by its key, as JSON"),
     _text("more_json", "further keys of the campaign's file, as JSON"),
+    _text("captured_at", "when the capture began, else when it was imported", since=2),
+    _text("grid", "blocks, `XxYxZ`", since=2),
+    _text("block", "threads of a block, `XxYxZ`", since=2),
+    _text("kind", "what a result stands for, such as `kernel` or `range`", since=2),
+    _integer("device_ordinal", "ordinal of the GPU", since=2),
+    _text("tool", "what measured it", since=2),
+    _text("tool_version", "its version", since=2),
+    _text("clock_control", "ncu's word", since=2),
+    _number("sm_clock_hz", "Hz, during the profile", since=2),
+    _number("dram_clock_hz", "Hz, during the profile", since=2),
+    _text("cache_control", "ncu's word", since=2),
+    _text("replay_mode", "ncu's word", since=2),
+    _integer("metric_count", "metrics collected", since=2),
+    _text("metric_set", "digest of their names: equal sets need equal passes", since=2),
 )
 CAMPAIGNS: Final = (
     *_KEYS,
@@ -133,6 +147,7 @@ CAMPAIGNS: Final = (
     _integer("schema_version", "version of this schema that the row was made with", required=True),
     _text("tool_version", "version of solscope", required=True),
     Column(name="published_at", kind="instant", meaning="UTC", required=True),
+    _text("frontier_json", "levers that were open, refuted (with why) and done, as JSON", since=2),
 )
 CONTEXTS: Final = (
     *_CELL,

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from solscope.model.conditions import Conditions, ContextFact
 from solscope.model.report import Dim3
 
 COMPARISON_SCHEMA = "solscope.compare/1"
 
-State = Literal["same", "differs", "unknown"]
 MatchedBy = Literal["name and launch shape", "full name", "short name", "given", "only kernels"]
 
 
@@ -60,18 +60,25 @@ class ComparedKernel:
     stalls: Mapping[str, float] = field(default_factory=dict)
     stalls_are_sampled: bool = False
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextFact:
-    """One condition of measurement on both sides, as text with its unit.
-
-    ``a`` and ``b`` are ``None`` where it is not known, and then the state is ``unknown``.
-    """
-
-    name: str
-    a: str | None
-    b: str | None
-    state: State
+    @property
+    def conditions(self) -> Conditions:
+        """How it was measured."""
+        return Conditions(
+            chip=self.chip or self.device,
+            device_ordinal=self.device_ordinal,
+            tool=self.report.tool,
+            tool_version=self.report.tool_version,
+            clock_control=self.report.clock_control,
+            sm_clock_hz=self.sm_clock_hz,
+            dram_clock_hz=self.dram_clock_hz,
+            cache_control=self.report.cache_control,
+            replay_mode=self.report.replay_mode,
+            metric_count=self.metric_count,
+            metric_set=self.metric_set,
+            kind=self.kind,
+            grid=self.grid,
+            block=self.block,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,10 +30,15 @@ def controls(session: Session) -> Controls:
     """
     asked = _asked(session.profiler_command_line)
     return Controls(
-        clock=session.clock_control or asked.get("clock-control"),
-        cache=session.cache_control or asked.get("cache-control"),
-        replay=session.replay_mode or asked.get("replay-mode"),
+        clock=_word(session.clock_control or asked.get("clock-control")),
+        cache=_word(session.cache_control or asked.get("cache-control")),
+        replay=_word(session.replay_mode or asked.get("replay-mode")),
     )
+
+
+def _word(setting: str | None) -> str | None:
+    # Nsight Compute's window writes "Base" and "Kernel" where its command line says "base".
+    return None if setting is None else setting.lower()
 
 
 def _asked(command_line: str | None) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from re import Pattern
 
@@ -102,12 +103,31 @@ class LaunchPeaks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetricSet:
+    """The names of the metrics that were collected: how many, and a digest of them all."""
+
+    count: int
+    sha256: str
+
+
+def metric_set(launches: Sequence[KernelLaunch]) -> MetricSet | None:
+    """The metric set of launches that were profiled alike; ``None`` where there are none."""
+    if not launches:
+        return None
+    metrics = launches[0].metrics
+    names = sorted({*metrics, *metrics.valueless()})
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
+    return MetricSet(count=len(names), sha256=digest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KernelTotals:
     """All launches of one kernel, totalled: sums over sums, never means of ratios.
 
     Durations in ns, traffic in bytes, percentages 0 to 100 and weighted by duration.
     ``rate_*`` pairs hold (sum of the quantity, sum of the duration in ns) over exactly those
-    launches that measured the quantity, so that a rate never mixes launches.
+    launches that measured the quantity, so that a rate never mixes launches. ``metric_set`` is
+    filled where ``members`` were left out.
     """
 
     key: KernelKey
@@ -150,3 +170,4 @@ class KernelTotals:
     absences: tuple[Absence, ...] = ()
     rules: tuple[RuleAdvice, ...] = ()
     members: tuple[KernelLaunch, ...] = ()
+    metric_set: MetricSet | None = None

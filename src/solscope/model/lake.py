@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from solscope.model.campaign import Frontier
 from solscope.model.context import MeasurementContext
 
 Tier = Literal["VERDICT", "DRAFT"]
@@ -57,10 +58,14 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What the gates said. ``tier`` is what was claimed and found proven; DRAFT with any gap."""
+    """What the gates said. ``tier`` is what was claimed and found proven; DRAFT with any gap.
+
+    ``frontier`` holds the levers as they stood; ``None`` where nobody ranked them.
+    """
 
     tier: Tier
     gaps: tuple[Gap, ...] = ()
+    frontier: Frontier | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from solscope.model.conditions import Conditions
+from solscope.model.controls import controls
 from solscope.model.finding import Absence, Finding
-from solscope.model.kernel import KernelIdentity, KernelTotals
+from solscope.model.kernel import KernelIdentity, KernelTotals, metric_set
 from solscope.model.report import Report
 from solscope.model.roofline import Chip, RooflinePoint
 
@@ -36,6 +38,28 @@ class KernelVerdict:
     chip: Chip | None = None
     absences: tuple[Absence, ...] = ()
     findings: tuple[Finding, ...] = ()
+
+
+def conditions_of(row: KernelVerdict, report: Report) -> Conditions:
+    """How a kernel was measured: what must match before it is compared with another."""
+    totals, control = row.totals, controls(report.session)
+    metrics = totals.metric_set or metric_set(totals.members)
+    return Conditions(
+        chip=totals.device.name if row.chip is None else row.chip.key,
+        device_ordinal=totals.device.ordinal,
+        tool=report.provenance.tool_name,
+        tool_version=report.provenance.tool_version,
+        clock_control=control.clock,
+        sm_clock_hz=totals.peaks.sm_clock_hz,
+        dram_clock_hz=totals.peaks.dram_clock_hz,
+        cache_control=control.cache,
+        replay_mode=control.replay,
+        metric_count=None if metrics is None else metrics.count,
+        metric_set=None if metrics is None else metrics.sha256,
+        kind=totals.kind.value,
+        grid=totals.key.grid,
+        block=totals.key.block,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

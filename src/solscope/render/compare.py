@@ -12,9 +12,9 @@ from solscope.model.comparison import (
     ComparedKernel,
     ComparedReport,
     Comparison,
-    ContextFact,
     KernelPair,
 )
+from solscope.model.conditions import ContextFact
 from solscope.render.markdown import code, escape
 from solscope.render.view import bounds, numbers
 from solscope.render.view.page import base_name

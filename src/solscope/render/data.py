@@ -7,7 +7,6 @@ fractions. What was not measured is ``null`` in JSON and an empty cell in CSV.
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import math
 from collections.abc import Mapping, Sequence
@@ -15,8 +14,8 @@ from typing import Any
 
 from solscope.model.controls import controls
 from solscope.model.finding import Absence, Finding, Issue
-from solscope.model.kernel import FlopTotals
-from solscope.model.report import Device, KernelLaunch, Report, RuleAdvice
+from solscope.model.kernel import FlopTotals, KernelTotals, metric_set
+from solscope.model.report import Device, Report, RuleAdvice
 from solscope.model.roofline import RooflinePoint, Standing
 from solscope.model.verdict import ANALYSIS_SCHEMA, Analysis, KernelVerdict
 from solscope.render.view.page import base_name, hidden_issues
@@ -168,18 +167,14 @@ def _identity(row: KernelVerdict) -> dict[str, Any]:
         "kind": totals.kind.value,
         "grid": None if key.grid is None else list(key.grid),
         "block": None if key.block is None else list(key.block),
-        "metric_set": _metric_set(totals.members),
+        "metric_set": _metric_set(totals),
     }
 
 
-def _metric_set(members: Sequence[KernelLaunch]) -> dict[str, Any] | None:
+def _metric_set(totals: KernelTotals) -> dict[str, Any] | None:
     """The names that were collected, as a count and a digest: equal sets have equal digests."""
-    if not members:
-        return None
-    metrics = members[0].metrics
-    names = sorted({*metrics, *metrics.valueless()})
-    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
-    return {"count": len(names), "sha256": digest}
+    found = totals.metric_set or metric_set(totals.members)
+    return None if found is None else {"count": found.count, "sha256": found.sha256}
 
 
 def _measured(row: KernelVerdict) -> dict[str, Any]:

@@ -279,6 +279,29 @@ def test_noise_around_a_plateau_is_steady_in_the_end() -> None:
             '{"kernel_internals": null, "z": 0.10}',
             '{"kernel_internals": {"a": 1}, "z": 0.10}',
         ),
+        # Another tool's own order, spacing, numbers, escapes and line ends are its own affair.
+        (
+            '\n {"z" :1.0E+02 ,"a":-0.0,\t"b" : [ 1 , 2 ] }  \n\n',
+            '\n {"z" :1.0E+02 ,"a":-0.0,\t"b" : [ 1 , 2 ],\t"kernel_internals": {"a": 1} }  \n\n',
+        ),
+        (
+            '{\r\n  "b": 1.10\r\n}\r\n',
+            '{\r\n  "b": 1.10,\r\n  "kernel_internals": {\r\n    "a": 1\r\n  }\r\n}\r\n',
+        ),
+        (
+            '{"b": 1, "b": 2, "\\u0062": "\\ud83d\\ude00😀", "n": 12345678901234567890.123}',
+            '{"b": 1, "b": 2, "\\u0062": "\\ud83d\\ude00😀", "n": 12345678901234567890.123, '
+            '"kernel_internals": {"a": 1}}',
+        ),
+        (
+            '{"kernel_internals": 0, "b": {"kernel_internals": 5}, "kernel_internals": 1}',
+            '{"kernel_internals": {"a": 1}, "b": {"kernel_internals": 5}, '
+            '"kernel_internals": {"a": 1}}',
+        ),
+        (
+            '{"kernel\\u005finternals": 7, "b": 1}',
+            '{"kernel\\u005finternals": {"a": 1}, "b": 1}',
+        ),
     ],
 )
 def test_only_one_value_of_the_file_changes(before: str, after: str) -> None:

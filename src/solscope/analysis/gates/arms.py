@@ -16,8 +16,9 @@ from solscope.analysis.gates.results import (
     time_share,
 )
 from solscope.model.campaign import Arm, Campaign, Cell, GateResult
+from solscope.model.conditions import Conditions, matched_sets
 from solscope.model.kernel import KernelKey
-from solscope.model.verdict import KernelVerdict
+from solscope.model.verdict import KernelVerdict, conditions_of
 
 P_FLOORS = {4: 0.60, 3: 0.40, 2: 0.10, 1: 0.0}
 """The least speed of light that a declared P can stand on; 0.60 is where a roof is near."""
@@ -25,6 +26,7 @@ P_FLOORS = {4: 0.60, 3: 0.40, 2: 0.10, 1: 0.0}
 WARPGROUP_SINCE = (9, 0)
 """From this compute capability on, warp-level MMA is not the chip's own tensor path."""
 
+_Measured = tuple[Cell, tuple[KernelVerdict, ...]]
 FIXED = ("workload.", "regime.")
 """What two arms may never differ in."""
 
@@ -92,7 +94,7 @@ def comparison(campaign: Campaign) -> Iterator[GateResult]:
             "name each arm's cell, and kernel if needed",
         )
         return
-    yield from _alike(ours[0], theirs[0], campaign.config.varies)
+    yield from _alike(ours, theirs, campaign.config.varies)
 
 
 def hardware(campaign: Campaign) -> Iterator[GateResult]:
@@ -117,55 +119,35 @@ def _sources(cell: Cell, rows: Sequence[KernelVerdict]) -> set[tuple[str, Kernel
     return {(digests[row.totals.key.report], row.totals.key) for row in rows}
 
 
-def _alike(ours: Cell, theirs: Cell, varies: Sequence[str]) -> Iterator[GateResult]:
-    where = f"{ours.id} against {theirs.id}"
+def _alike(ours: _Measured, theirs: _Measured, varies: Sequence[str]) -> Iterator[GateResult]:
+    one, other = ours[0].context, theirs[0].context
+    where = f"{ours[0].id} against {theirs[0].id}"
     forbidden = [name for name in varies if name.startswith(FIXED)]
-    differing = [
-        name
-        for name in ours.context.differences(theirs.context)
-        if name not in varies or name in forbidden
-    ]
+    differing = [name for name in one.differences(other) if name not in varies or name in forbidden]
+    facts = tuple(matched_sets(_conditions(*ours), _conditions(*theirs), same_problem=True))
     differing += [
-        f"{name} ({', '.join(sorted(a))} against {', '.join(sorted(b))})"
-        for name, a, b in _conditions(ours, theirs)
-        if a != b
+        f"{fact.name} ({fact.a} against {fact.b})" for fact in facts if fact.state == "differs"
     ]
-    if ours.context.grounding.same_node is False or theirs.context.grounding.same_node is False:
+    if one.grounding.same_node is False or other.grounding.same_node is False:
         differing.append("the node")
-    if differing:
+    unknown = [fact.name for fact in facts if fact.state == "unknown"]
+    said = [f"the arms differ in {', '.join(differing)}"] if differing else []
+    said += [f"not known of both arms: {', '.join(unknown)}"] if unknown else []
+    if said:
         yield draft(
             "comparison",
-            f"the arms differ in {', '.join(differing)}",
+            "; ".join(said),
             where,
-            "measure both arms alike, or name what the comparison changes in varies",
+            "measure both arms alike, with ncu's own report files, or name what the comparison "
+            "changes in varies",
         )
     else:
         yield passed("comparison", "same context, same way of profiling", where)
 
 
-def _conditions(ours: Cell, theirs: Cell) -> Iterator[tuple[str, set[str], set[str]]]:
-    """Each condition of profiling, with what it was in either cell."""
-    for index, name in enumerate(_CONDITIONS):
-        yield name, _conditions_of(ours, index), _conditions_of(theirs, index)
-
-
-_CONDITIONS = ("ncu version", "clock control", "cache control", "replay mode", "GPU")
-
-
-def _conditions_of(cell: Cell, index: int) -> set[str]:
-    found = set()
-    for report in cell.analysis.reports:
-        session = report.session
-        device = report.devices[0].name if report.devices else None
-        values = (
-            report.provenance.tool_version,
-            session.clock_control,
-            session.cache_control,
-            session.replay_mode,
-            device,
-        )
-        found.add(values[index] or "not stated")
-    return found
+def _conditions(cell: Cell, rows: Sequence[KernelVerdict]) -> tuple[Conditions, ...]:
+    """How each kernel of an arm was profiled. Its launch shape is the arm's own affair."""
+    return tuple(conditions_of(row, cell.analysis.reports[row.totals.key.report]) for row in rows)
 
 
 def _per_arm(
@@ -173,13 +155,11 @@ def _per_arm(
     campaign: Campaign,
     of: Callable[[str, Arm, Cell, Sequence[KernelVerdict]], GateResult],
 ) -> Iterator[GateResult]:
-    arms = (("candidate", campaign.config.candidate), ("baseline", campaign.config.baseline))
-    if any(arm is None for _, arm in arms):
+    candidate, baseline = campaign.config.candidate, campaign.config.baseline
+    if candidate is None or baseline is None:
         yield from _uncompared(gate, campaign)
         return
-    for side, arm in arms:
-        if arm is None:
-            continue
+    for side, arm in (("candidate", candidate), ("baseline", baseline)):
         measured = _measured(campaign, arm)
         if isinstance(measured, str):
             yield draft(gate, measured, f"krhpa.{side}", "add the arm's cell and name it")
@@ -187,7 +167,7 @@ def _per_arm(
             yield of(f"krhpa.{side}", arm, *measured)
 
 
-def _measured(campaign: Campaign, arm: Arm) -> tuple[Cell, tuple[KernelVerdict, ...]] | str:
+def _measured(campaign: Campaign, arm: Arm) -> _Measured | str:
     """The arm's cell and kernels; a sentence where there are none."""
     if arm.cell is None and len(campaign.cells) != 1:
         return f"{arm.name}: no cell is named and the campaign has {len(campaign.cells)}"

@@ -11,6 +11,7 @@ from solscope.analysis.gates.results import (
     matching,
     passed,
     refuted,
+    things,
     time_share,
 )
 from solscope.model.campaign import Campaign, Cell, Claim, GateResult
@@ -27,7 +28,7 @@ def cells(campaign: Campaign) -> Iterator[GateResult]:
         elif "ncu" not in cell.captured_sources:
             yield draft("cells", "ncu is no source of this cell", cell.id, "capture with ncu")
         else:
-            yield passed("cells", f"{count} kernels", cell.id)
+            yield passed("cells", things(count, "kernel"), cell.id)
 
 
 def context(campaign: Campaign) -> Iterator[GateResult]:
@@ -35,7 +36,7 @@ def context(campaign: Campaign) -> Iterator[GateResult]:
         missing, refused = cell.context.missing(), cell.context.refused
         if missing or refused:
             parts = (
-                [f"{len(missing)} fields missing: {', '.join(cell.context.gaps())}"]
+                [f"{things(len(missing), 'field')} missing: {', '.join(cell.context.gaps())}"]
                 if missing
                 else []
             )
@@ -44,7 +45,7 @@ def context(campaign: Campaign) -> Iterator[GateResult]:
                 "context",
                 "; ".join(parts),
                 cell.id,
-                f"state them in cells/{cell.id}/context.yaml",
+                "state them in the cell's context.yaml",
             )
         else:
             yield passed("context", f"complete: {cell.context.shape()}", cell.id)
@@ -107,7 +108,9 @@ def capture(campaign: Campaign) -> Iterator[GateResult]:
             yield draft("capture", "no report is named", cell.id, "import the bundle again")
         else:
             seal = "sealed, digests agree" if cell.capture.is_sealed else "whole, not sealed"
-            yield passed("capture", f"{len(cell.analysis.reports)} reports, {seal}", cell.id)
+            yield passed(
+                "capture", f"{things(len(cell.analysis.reports), 'report')}, {seal}", cell.id
+            )
 
 
 def rigor(campaign: Campaign) -> Iterator[GateResult]:

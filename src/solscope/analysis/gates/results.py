@@ -47,3 +47,8 @@ def time_share(rows: Sequence[KernelVerdict], holds: Callable[[KernelVerdict], b
     return (
         sum(w for row, w in zip(rows, weights, strict=True) if holds(row)) / total if total else 0.0
     )
+
+
+def things(number: int, noun: str) -> str:
+    """A count with its noun, such as ``1 kernel``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -154,6 +154,7 @@ def _totals(key: KernelKey, rows: Sequence[Measured]) -> KernelTotals:
         absences=_merged([a for row in rows for a in row.absences], sums.absences),
         rules=longest.launch.details.rules(),
         members=tuple(row.launch for row in rows),
+        metric_set=None,
         **percent,
     )
 

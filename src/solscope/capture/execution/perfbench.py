@@ -29,12 +29,15 @@ def put(text: str, value: object, *, where: str) -> str:
         ) from error
     separator, indent = _layout(text, members)
     written = json.dumps(value, indent=indent)
-    if separator.startswith("\n"):
+    if "\n" in separator:
         # What is nested goes as deep as its key.
         written = written.replace("\n", separator)
-    for key, _, begin, end in members:
-        if key == KEY:
-            return text[:begin] + written + text[end:]
+    ours = [(begin, end) for key, _, begin, end in members if key == KEY]
+    if ours:
+        # Twice in one object, every reader believes another one: all of them say the same then.
+        for begin, end in reversed(ours):
+            text = text[:begin] + written + text[end:]
+        return text
     if not members:
         at = text.index("{") + 1
         return text[:at] + f'"{KEY}": {written}' + text[at:]
@@ -53,8 +56,9 @@ def _layout(text: str, members: list[tuple[str, int, int, int]]) -> tuple[str, s
     space = text[at:begin]
     if "\n" not in space:
         return (space or " "), None
-    depth = space.rpartition("\n")[2]
-    return "\n" + depth, depth if depth else None
+    before, _, depth = space.rpartition("\n")
+    line_end = "\r\n" if before.endswith("\r") else "\n"
+    return line_end + depth, depth if depth else None
 
 
 def _members(text: str) -> Iterator[tuple[str, int, int, int]]:

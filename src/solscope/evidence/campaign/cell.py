@@ -15,10 +15,13 @@ import msgspec
 
 from solscope.errors import ReportError
 from solscope.model.campaign import CELL_SCHEMA, KERNELS_SCHEMA_VERSION, CaptureCheck, Cell
+from solscope.model.conditions import Conditions
 from solscope.model.context import MeasurementContext
+from solscope.model.controls import controls
+from solscope.model.kernel import metric_set
 from solscope.model.report import Report, Session
 from solscope.model.roofline import Chip
-from solscope.model.verdict import Analysis, KernelVerdict
+from solscope.model.verdict import Analysis, KernelVerdict, conditions_of
 
 KEYS = (
     "name",
@@ -69,7 +72,7 @@ def encode(cell: Cell) -> bytes:
         "schema_version": KERNELS_SCHEMA_VERSION,
         "captured_sources": list(cell.captured_sources),
         "hw_key": cell.hw_key,
-        "kernels": [_kernel(row) for row in cell.analysis.kernels],
+        "kernels": [_kernel(row, cell.analysis) for row in cell.analysis.kernels],
         "solscope": ours,
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
@@ -134,7 +137,11 @@ def bare(analysis: Analysis) -> Analysis:
             dataclasses.replace(
                 row,
                 chip=_chip(row.chip),
-                totals=dataclasses.replace(row.totals, members=()),
+                totals=dataclasses.replace(
+                    row.totals,
+                    members=(),
+                    metric_set=row.totals.metric_set or metric_set(row.totals.members),
+                ),
             )
             for row in analysis.kernels
         ),
@@ -145,7 +152,7 @@ def bare(analysis: Analysis) -> Analysis:
 
 
 def _report(report: Report) -> Report:
-    session = report.session
+    control = controls(report.session)
     path = report.provenance.path
     name = PureWindowsPath(PurePath(path).name).name
     return Report(
@@ -153,9 +160,9 @@ def _report(report: Report) -> Report:
         launches=(),
         devices=report.devices,
         session=Session(
-            clock_control=session.clock_control,
-            cache_control=session.cache_control,
-            replay_mode=session.replay_mode,
+            clock_control=control.clock,
+            cache_control=control.cache,
+            replay_mode=control.replay,
         ),
         complete=report.complete,
         issues=tuple(
@@ -174,7 +181,7 @@ def _chip(chip: Chip | None) -> Chip | None:
     return None if chip is None else dataclasses.replace(chip, match=None)
 
 
-def _kernel(row: KernelVerdict) -> dict[str, Any]:
+def _kernel(row: KernelVerdict, analysis: Analysis) -> dict[str, Any]:
     totals, point = row.totals, row.point
     scalar = totals.flop.fp32
     if scalar is not None:
@@ -196,7 +203,18 @@ def _kernel(row: KernelVerdict) -> dict[str, Any]:
         totals.occupancy_limiter[0] if totals.occupancy_limiter else None,
         _number(None if rate is None else rate / 1e12),
     )
-    return {**dict(zip(KEYS, values, strict=True)), **_added(row)}
+    report = analysis.reports[row.totals.key.report]
+    measured = conditions_of(row, report)
+    return {**dict(zip(KEYS, values, strict=True)), **_added(row), **_how(measured)}
+
+
+def _how(measured: Conditions) -> dict[str, Any]:
+    """How the kernel was measured: keys of ours, so that its history can be like with like."""
+    return {
+        field.name: getattr(measured, field.name)
+        for field in dataclasses.fields(measured)
+        if field.name != "chip"
+    }
 
 
 def _added(row: KernelVerdict) -> dict[str, Any]:

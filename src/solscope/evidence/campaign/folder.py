@@ -114,14 +114,22 @@ def _cells(folder: CampaignFolder) -> Iterator[Cell]:
     if not place.is_dir():
         return
     for path in sorted(place.iterdir()):
-        file = path / KERNELS
-        if file.is_file():
-            yield cells.decode(
-                file.read_bytes(),
-                cell_id=path.name,
-                context=_context(path / CONTEXT),
-                where=str(file),
-            )
+        cell = read_cell(folder, path.name)
+        if cell is not None:
+            yield cell
+
+
+def read_cell(folder: CampaignFolder, cell_id: str) -> Cell | None:
+    """One cell, ``None`` where there is none. Raises UsageError, ReportError."""
+    file = folder.cell_file(cell_id)
+    if not file.is_file():
+        return None
+    return cells.decode(
+        file.read_bytes(),
+        cell_id=cell_id,
+        context=_context(folder.cell_file(cell_id, CONTEXT)),
+        where=str(file),
+    )
 
 
 def _context(path: Path) -> MeasurementContext:

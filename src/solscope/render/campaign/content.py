@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -28,6 +29,8 @@ MOST_CELLS = 4
 """Contexts beside each other on page 2; the others stand in the appendix."""
 
 MOST_GATES, MOST_LEVERS = 14, 5
+MOST_PLACES = 44
+"""Characters of cells' names that lack the same."""
 
 
 def content(campaign: Campaign, verdict: CampaignVerdict, frontier: Frontier) -> dict[str, Any]:
@@ -36,6 +39,7 @@ def content(campaign: Campaign, verdict: CampaignVerdict, frontier: Frontier) ->
     rows = [(cell, row) for cell, page in pages for row in page.rows]
     rows.sort(key=lambda pair: -(pair[1].time.raw or 0.0))
     failed = [result for result in verdict.results if not result.passes]
+    reasons = _by_reason(failed)
     contexts = [_contexts(group) for group in _groups(campaign.cells)]
     return {
         "title": clean(campaign.config.name),
@@ -48,8 +52,9 @@ def content(campaign: Campaign, verdict: CampaignVerdict, frontier: Frontier) ->
         "incomplete": " ".join(page.incomplete_text for _, page in pages if page.incomplete_text),
         "cells": [_cell(cell, page) for cell, page in pages],
         "checks": len(verdict.results),
-        "failed": [_gate(result) for result in failed[:MOST_GATES]],
-        "more_failed": max(len(failed) - MOST_GATES, 0),
+        "failed_checks": len(failed),
+        "failed": [_gate(result) for result in reasons[:MOST_GATES]],
+        "more_failed": max(len(reasons) - MOST_GATES, 0),
         "gates": [_gate(result) for result in verdict.results],
         "next": _next(campaign, frontier),
         "levers": [_lever(lever) for lever in frontier.open[:MOST_LEVERS]],
@@ -73,13 +78,36 @@ def content(campaign: Campaign, verdict: CampaignVerdict, frontier: Frontier) ->
             )
             if arm is not None
         ],
-        "exempt": clean(campaign.config.krhpa_exempt_reason or ""),
+        "exempt": clean(campaign.config.krhpa_exempt_reason or "").rstrip("."),
     }
 
 
 def _groups(cells: Sequence[Cell]) -> Iterator[Sequence[Cell]]:
     for begin in range(0, len(cells), MOST_CELLS):
         yield cells[begin : begin + MOST_CELLS]
+
+
+def _by_reason(failed: Sequence[GateResult]) -> list[GateResult]:
+    """What several cells lack alike is said once, with all their names."""
+    groups: dict[tuple[str, ...], list[GateResult]] = {}
+    for result in failed:
+        key = (result.gate, result.standing.value, result.reason, result.promote)
+        groups.setdefault(key, []).append(result)
+    return [
+        dataclasses.replace(found[0], where=_places([result.where for result in found]))
+        for found in groups.values()
+    ]
+
+
+def _places(names: Sequence[str]) -> str:
+    """As many names as fit on a line, at least one, and how many more there are."""
+    shown = tuple(names[:1])
+    for name in names[1:]:
+        if len(", ".join((*shown, name))) > MOST_PLACES:
+            break
+        shown = (*shown, name)
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _gate(result: GateResult) -> dict[str, Any]:
@@ -101,16 +129,21 @@ def _next(campaign: Campaign, frontier: Frontier) -> dict[str, str]:
         values = (stated.what, stated.unlock, stated.gate)
     elif frontier.open:
         first = frontier.open[0]
-        values = (
-            first.what,
-            f"at most {win(first).removeprefix('< ')} of {first.basis}",
-            first.gate,
-        )
+        values = (first.what, _unlock(first), first.gate)
     elif campaign.config.wall:
         values = ("none: the frontier is empty", campaign.config.wall, "the documented wall")
     else:
         values = ("none is known", ABSENT, ABSENT)
     return dict(zip(("what", "unlock", "gate"), map(clean, values), strict=True))
+
+
+def _unlock(lever: Lever) -> str:
+    if lever.max_win is not None:
+        return f"at most {win(lever)} of {lever.basis}"
+    if lever.share is None:
+        return "how much is not known"
+    share = numbers.fraction(lever.share)
+    return f"how much is not known: less than the {share} of {lever.basis} that it takes"
 
 
 def _lever(lever: Lever) -> dict[str, str]:
@@ -280,7 +313,7 @@ def _source(cell: Cell, page: view.Page) -> dict[str, Any]:
             "tool": shown.tool,
             "device": shown.device,
             "ceilings": shown.chip,
-            "how": shown.context or "not stated",
+            "how": f"taken with {shown.context}" if shown.context else "controls not stated",
             "complete": "whole" if report.complete else "cut",
             "notes": [f"{i.severity.value}: {i.what}" for i in shown.issues],
         }

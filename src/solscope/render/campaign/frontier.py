@@ -44,14 +44,14 @@ def _lever(rank: int, slug: str, lever: Lever, width: int) -> Iterator[str]:
     where = f"{slug}: " if slug else ""
     where += f"{lever.cell}: " if lever.cell else ""
     status = "" if lever.status.value == "not done" else f" [{lever.status.value}]"
-    yield from _wrapped(f"{where}{clean(lever.what)}{status}", head, width)
+    yield from wrapped(f"{where}{clean(lever.what)}{status}", head, width)
     notes = (
         f"because {clean(lever.rests_on)}",
         f"of {lever.basis}; {lever.confidence}",
         f"proved by {clean(lever.gate) or ABSENT}",
     )
     for note in notes:
-        yield from _wrapped(note, "    ", width)
+        yield from wrapped(note, "    ", width)
 
 
 def _closed(campaign: Campaign, frontier: Frontier, width: int, *, several: bool) -> Iterator[str]:
@@ -60,12 +60,13 @@ def _closed(campaign: Campaign, frontier: Frontier, width: int, *, several: bool
         wall = campaign.config.wall
         yield f"{name}no lever is open; " + (f"the wall: {wall}" if wall else "no wall documented")
     for finding in frontier.refuted:
-        yield from _wrapped(
+        yield from wrapped(
             f"{name}{clean(finding.title)}: {clean(finding.why or '')}", "refuted  ", width
         )
 
 
-def _wrapped(text: str, head: str, width: int) -> list[str]:
+def wrapped(text: str, head: str, width: int) -> list[str]:
+    """Text after a head, folded below itself."""
     return textwrap.wrap(
         head + text,
         width,
@@ -132,7 +133,7 @@ def document(found: Sequence[tuple[Campaign, Frontier]]) -> dict[str, Any]:
             {
                 "campaign": campaign.slug,
                 "wall": campaign.config.wall,
-                "open": [_as_values(lever) for lever in frontier.open],
+                "open": [lever_values(lever) for lever in frontier.open],
                 "refuted": [{"id": f.id, "title": f.title, "why": f.why} for f in frontier.refuted],
                 "done": [{"id": f.id, "title": f.title} for f in frontier.done],
             }
@@ -141,11 +142,13 @@ def document(found: Sequence[tuple[Campaign, Frontier]]) -> dict[str, Any]:
     }
 
 
-def _as_values(lever: Lever) -> dict[str, Any]:
+def lever_values(lever: Lever) -> dict[str, Any]:
+    """A lever as plain values; ``max_win`` and ``share`` are shares of ``basis``."""
     return {
         "id": lever.id,
         "what": lever.what,
         "max_win": lever.max_win,
+        "share": lever.share,
         "basis": lever.basis,
         "confidence": lever.confidence,
         "cost": lever.cost or None,

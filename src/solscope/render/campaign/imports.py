@@ -26,8 +26,8 @@ def _lines(cell: Cell, slug: str, is_dry: bool) -> Iterator[str]:
     counted = sum(row.point.intensity is not None for row in rows)
     verb = "would add" if is_dry else "added"
     yield (
-        f"{verb} cell {cell.id} to {slug}: {numbers.count(len(rows))} kernels of "
-        f"{numbers.count(len(cell.analysis.reports))} reports, hardware "
+        f"{verb} cell {cell.id} to {slug}: {numbers.things(len(rows), 'kernel')} of "
+        f"{numbers.things(len(cell.analysis.reports), 'report')}, hardware "
         f"{cell.hw_key or 'unknown'}, intensity measured for {counted}"
     )
     for row in rows[:MOST_KERNELS]:
@@ -43,7 +43,7 @@ def _lines(cell: Cell, slug: str, is_dry: bool) -> Iterator[str]:
         yield f"  capture: {clean(problem)}"
     missing = cell.context.missing()
     if missing:
-        yield f"context: {len(missing)} fields missing, so the numbers are DRAFT"
+        yield f"context: {numbers.things(len(missing), 'field')} missing, so the numbers are DRAFT"
         yield f"  {', '.join(cell.context.gaps())}"
     for name, why in cell.context.refused.items():
         yield f"  refused {clean(name)}: {clean(why)}"

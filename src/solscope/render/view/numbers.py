@@ -84,6 +84,15 @@ def plain(value: float) -> str:
     return f"{value:#.3g}" if magnitude >= 1e-4 else f"{value:.3g}"
 
 
+def things(number: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> things(1, "kernel"), things(2000, "kernel")
+    ('1 kernel', '2,000 kernels')
+    """
+    return f"{count(number)} {noun}" if number == 1 else f"{count(number)} {noun}s"
+
+
 def count(value: float | None) -> str:
     """A count with thousands set apart.
 
