@@ -32,7 +32,7 @@ from solscope.model.evidence import Artifact
 from solscope.model.finding import Finding, Severity
 from solscope.model.kernel import KernelTotals
 from solscope.model.plan import NameBase
-from solscope.model.report import KernelLaunch, Report
+from solscope.model.report import Dim3, KernelLaunch, Report
 from solscope.render import diagnosis as diagnosis_page
 from solscope.render import findings, ncu_pages
 from solscope.reports import formats
@@ -213,9 +213,7 @@ def _internals(made: Run, world: World) -> Facts:
     except (OSError, UnicodeDecodeError) as error:
         raise CaptureError(f"cannot be read: {error}", where=str(source)) from error
     found = reports(made)
-    per_kernel = {
-        row.totals.name: _internals_of(row.totals) for row in analysis_flow.analyze(found).kernels
-    }
+    per_kernel = _per_kernel([row.totals for row in analysis_flow.analyze(found).kernels])
     value = {
         "captured_at": world.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
         "method": made.plan.strategy.value,
@@ -226,6 +224,21 @@ def _internals(made: Run, world: World) -> Facts:
     goal = made.journal.bundle.folder / perfbench.FILE
     files.write(goal, perfbench.put(text, value, where=str(source)).encode())
     return {"file": _artifact(made, goal), "kernels": len(per_kernel)}
+
+
+def _per_kernel(kernels: Sequence[KernelTotals]) -> Mapping[str, Mapping[str, Any]]:
+    """By name, the longest of that name; others of it say their grid and block."""
+    named: dict[str, Mapping[str, Any]] = {}
+    for totals in kernels:
+        key = totals.name
+        if key in named:
+            key = f"{key} [{_size(totals.key.grid)}, {_size(totals.key.block)}]"
+        named.setdefault(key, _internals_of(totals))
+    return named
+
+
+def _size(dim: Dim3 | None) -> str:
+    return "?" if dim is None else "x".join(map(str, dim))
 
 
 def _internals_of(totals: KernelTotals) -> Mapping[str, Any]:
