@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -194,3 +197,23 @@ def test_the_flow_lists_runs_and_shows(lake: str) -> None:
         run(named="worst")
     with pytest.raises(UsageError, match="exclude each other"):
         run(sql="SELECT 1", named="worst-kernels")
+
+
+def test_a_query_that_stops_early_ends_its_process_in_peace(tmp_path: Path) -> None:
+    for number in range(6):
+        made.campaign(tmp_path, f"c{number}", launches=50, salt=number)
+        made.put(tmp_path, f"c{number}", tmp_path / "lake", judgement=made.OPEN, no_strict=True)
+    sql = "select * from kernels limit 1"
+    where = str(tmp_path / "lake")
+    command = [sys.executable, "-m", "solscope.cli.main", "query", "--lake", where, sql]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")}
+    for _ in range(10):
+        running = [
+            subprocess.Popen(
+                command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+            for _ in range(4)
+        ]
+        ends = [(process.communicate(timeout=60), process.returncode) for process in running]
+        assert [(code, said[1]) for said, code in ends] == [(0, b"")] * 4
+        assert all(said[0].strip() for said, _ in ends)

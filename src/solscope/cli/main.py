@@ -22,9 +22,9 @@ def main(argv: list[str] | None = None) -> None:
 
         print(f"solscope {__version__}")
         sys.exit(0)
-    from solscope.cli import commands
+    from solscope.cli import commands, leaving
 
-    sys.exit(commands.call(arguments))
+    leaving.leave(commands.call(arguments), is_guest=argv is not None)
 
 
 def overview() -> str:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 
-from solscope.cli import commands
+from solscope.cli import commands, leaving
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run one command line and exit with its code."""
     options = _parser().parse_args(argv)
     translate: Callable[[argparse.Namespace], list[str]] = options.translate
-    sys.exit(commands.call(translate(options)))
+    leaving.leave(commands.call(translate(options)), is_guest=argv is not None)
 
 
 def _parser() -> argparse.ArgumentParser:
