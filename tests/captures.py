@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,16 @@ def a_plan(folder: Path, *, launches: int = 2, kernel: str = "rms_norm", **more:
     assert isinstance(made, CapturePlan)
     path = folder / "plan.json"
     path.write_bytes(planfile.to_json(made))
+    return path
+
+
+def an_attach_plan(folder: Path, report: Path) -> Path:
+    """The same plan for a second ncu, which is told its report in its own command: the sidecar
+    has none of the server's variables."""
+    path = a_plan(folder, strategy="attach")
+    made = planfile.from_json(path.read_bytes(), where=str(path))
+    arguments = (*made.arguments, "--report-from", str(report))
+    path.write_bytes(planfile.to_json(replace(made, arguments=arguments)))
     return path
 
 

@@ -20,7 +20,7 @@ from solscope.evidence.redaction import Redactor
 from solscope.flows import capture
 from solscope.flows.world import World
 from solscope.model.evidence import BundleSource
-from tests.captures import a_capture_settings
+from tests import captures
 from tests.cluster.test_capture import SHELL, Site, site  # noqa: F401
 
 pytestmark = [pytest.mark.cluster, pytest.mark.capture]
@@ -85,7 +85,7 @@ def test_sixty_four_mebibytes_come_home_through_ten_cuts(
     make = f"head -c {size} /dev/urandom >{scripts.RESULTS}/big.ncu-rep"
     kubectl("-n", site.namespace, "exec", "holder", "-c", SIDECAR, "--", "sh", "-c", make)
     cluster = Patient(World().cluster(None, site.namespace))
-    sister = Sister(cluster=cluster, settings=a_capture_settings(), pod="holder")
+    sister = Sister(cluster=cluster, settings=captures.a_capture_settings(), pod="holder")
     (remote,) = collect.index(sister)
     assert remote.size_bytes == size
     for _ in range(10):
@@ -222,16 +222,7 @@ def test_a_full_disk_is_told_and_nothing_is_left_in_the_cluster(
 
 
 def test_a_second_ncu_attaches_before_the_server_is_waited_for(site: Site) -> None:  # noqa: F811
-    from dataclasses import replace
-
-    from solscope.capture import planfile
-    from tests import captures
-
-    path = captures.a_plan(site.folder, strategy="attach")
-    made = planfile.from_json(path.read_bytes(), where=str(path))
-    # The sidecar has none of the server's variables: the stand-in is told in its command.
-    arguments = (*made.arguments, "--report-from", str(site.report))
-    path.write_bytes(planfile.to_json(replace(made, arguments=arguments)))
+    path = captures.an_attach_plan(site.folder, site.report)
     site.deploy()
     outcome = site.capture(plan=path)
     assert outcome.exit_code == 0, outcome.text

@@ -116,6 +116,19 @@ def test_a_capture_of_several_runs_goes_on_in_the_run_that_it_was_killed_in(
     assert [s for s in site.steps() if s.startswith("profile")] == ["profile", "profile-2"]
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_capture_that_is_killed_while_it_attaches_goes_on(
+    site: Site,  # noqa: F811
+    when: str,
+) -> None:
+    site.plan = captures.an_attach_plan(site.folder, site.report)
+    site.deploy()
+    run_until("attach", when, site.options())
+    outcome = site.run(resume=site.bundle)
+    assert outcome.exit_code == 0, outcome.text
+    assert site.left() == []
+
+
 @pytest.mark.parametrize("step", ["start", "profile", "collect"])
 def test_what_a_killed_capture_left_is_removed_without_any_file(
     site: Site,  # noqa: F811

@@ -40,9 +40,20 @@ H100 = {"gpu": "NVIDIA H100 80GB HBM3", "dtype": "bf16"}
         ({"measured": 30, "advertised": 40}, "advertised-plausible", "75.0 %"),
         ({"measured": 80, "advertised": 40}, "advertised-exceeded", "200.0 %"),
         (
-            {"kernel": "copy", "gpu": "NVIDIA H100 PCIe", "gbps": 1020},
+            {"kernel": "copy", "gpu": "NVIDIA H100 PCIe", "GBps": 1020},
             "bandwidth-plausible",
             "copy",
+        ),
+        (
+            {"kernel": "copy", "gpu": "NVIDIA H100 PCIe", "gb_per_s": 1020},
+            "bandwidth-plausible",
+            "copy",
+        ),
+        ({"tflops": 30, "advertised": 40}, "advertised-plausible", "75.0 %"),
+        (
+            {**H100, "gflops": 742_000, "peak": 1_979_000},
+            "sparse-peak-used",
+            "1.979 PFLOP/s is the sparse",
         ),
     ],
 )
@@ -98,6 +109,9 @@ def test_a_lookup_table_moves_the_rows_of_its_tokens(tmp_path: Path) -> None:
         {"tflops": "fast", "dtype": "bf16"},
         {"tflops": True, "gpu": "NVIDIA H100 80GB HBM3", "dtype": "bf16"},
         {"tflops": 100},
+        {"kernel": "copy", "gpu": "NVIDIA H100 PCIe", "gbps": 1020},
+        {"kernel": "x", "gpu": "NVIDIA H100 PCIe", "bytes": 1e9, "s": 4096},
+        {"bytes_moved": 5, "bf16_peak": 989},
         [1, 2, 3],
     ],
 )

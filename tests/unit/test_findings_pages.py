@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from tests import analyses
 
 from solscope.analysis import frontier
+from solscope.model.roofline import RooflinePoint
 from solscope.model.verdict import Analysis
 from solscope.render import findings
 
@@ -46,6 +48,35 @@ def test_a_summary_is_a_draft_with_its_next_lever() -> None:
         if row.time_share is not None and row.point.profiled_binding is not None
     ]
     assert lever.max_win == max(wins)
+
+
+def test_a_share_that_is_not_known_is_no_zero() -> None:
+    tiny = next(row for row in sample().kernels if row.verdict.bound == "too-small")
+    lever = frontier.next_of([replace(tiny, time_share=None)])
+    assert lever is not None
+    assert (lever.share, lever.max_win) == (None, None)
+    assert "0.0%" not in lever.gate
+    assert "less of the kernel time" in lever.gate
+    waiting = replace(
+        tiny,
+        verdict=replace(tiny.verdict, bound="latency"),
+        totals=replace(tiny.totals, duration_ns=None),
+        point=RooflinePoint(intensity=None, flop_per_s=None, dram_bytes_per_s=None),
+    )
+    lever = frontier.next_of([waiting])
+    assert lever is not None
+    assert "less time a launch" in lever.gate
+
+
+def test_an_estimated_rate_is_told_from_a_measured_one() -> None:
+    measured = analyses.a_gemm()
+    assert "no measured rate" not in findings.observations(analyses.an_analysis(measured))
+    estimated = replace(
+        measured,
+        totals=replace(measured.totals, dram_bytes_per_s_estimate=1e12, dram_rate_pair=None),
+        point=replace(measured.point, dram_bytes_per_s=None),
+    )
+    assert "≈ is no measured rate" in findings.observations(analyses.an_analysis(estimated))
 
 
 def test_without_counted_work_nothing_is_promised() -> None:

@@ -201,17 +201,19 @@ def _win(rows: Sequence[KernelVerdict]) -> float | None:
     return total
 
 
-def _microseconds_a_launch(totals: KernelTotals) -> str:
-    return f"{(totals.duration_ns or 0.0) / totals.launches / 1e3:.3g} µs a launch"
+def _less_time(totals: KernelTotals) -> str:
+    if totals.duration_ns is None:
+        return "less time a launch"
+    return f"below {totals.duration_ns / totals.launches / 1e3:.3g} µs a launch"
 
 
-def _change(row: KernelVerdict, share: float) -> tuple[str, str, str]:
+def _change(row: KernelVerdict, share: float | None) -> tuple[str, str, str]:
     """(what to change, its cost class, the measurement that proves or refutes it)."""
     bound, totals = row.verdict.bound, row.totals
     best = row.point.profiled_binding
     again = "capture it again in the same context"
     above = (
-        f"{again}: below {_microseconds_a_launch(totals)}"
+        f"{again}: {_less_time(totals)}"
         if best is None
         else f"{again}: above {best.value:.1%} of {best.ceiling}"
     )
@@ -226,7 +228,8 @@ def _change(row: KernelVerdict, share: float) -> tuple[str, str, str]:
             "give it more work a launch: larger batch, or fuse it with its neighbours",
             "setting",
             # A larger batch is another context: times a launch would not be like with like.
-            f"capture the step again: it takes less than {share:.1%} of the kernel time",
+            "capture the step again: it takes less "
+            + ("of the kernel time" if share is None else f"than {share:.1%} of the kernel time"),
         )
     if bound == "latency":
         stall = f" ({totals.stalls[0].reason} first)" if totals.stalls else ""
@@ -257,7 +260,7 @@ def next_of(kernels: Sequence[KernelVerdict]) -> Lever | None:
     if not ranked:
         return None
     win, row = ranked[0]
-    what, cost, gate = _COUNT if _is_to_be_counted(row) else _change(row, row.time_share or 0.0)
+    what, cost, gate = _COUNT if _is_to_be_counted(row) else _change(row, row.time_share)
     return Lever(
         id=row.totals.name,
         what=f"{row.totals.name}: {what}",

@@ -58,6 +58,9 @@ def _observations(shown: Page) -> Iterator[str]:
         yield f"| {row.rank} | {code(row.name)} | {values} | {escape(stall)} |"
     yield from _more(shown)
     yield ""
+    if any(row.dram_rate.text.startswith("≈") for row in shown.rows[:MOST_KERNELS]):
+        yield "≈ is no measured rate: ncu's percent of peak × peak; the bytes were not counted."
+        yield ""
     for row in shown.rows[:MOST_KERNELS]:
         yield f"- {row.rank}: {code(row.name)}, {row.shape}, from {code(row.file)}"
 

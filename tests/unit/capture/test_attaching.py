@@ -86,14 +86,17 @@ class Pod(FakeCluster):
         self._namespace = "prod"
         self.opens, self.logs = opens, logs
         self.looks = self.starts = 0
+        self.earlier = ""
 
     def exec(self, pod: str, container: str, command: Sequence[str], **_: Any) -> ExecResult:
         assert container == "solscope-results"
         out = ""
         err = ""
-        if command[2] == scripts.LISTENING:
+        if command[-1] != attaching.LOG and command[2] == scripts.LISTENING:
             self.looks += 1
             out = "49153\n" if self.looks >= self.opens else ""
+        elif command[0] == "cat":
+            out = self.earlier
         elif command[2] == scripts.ATTACH:
             self.starts += 1
             out = "41\n"
@@ -142,3 +145,10 @@ def test_an_attach_that_fails_is_told_with_its_own_words(tmp_path: Path) -> None
     pod = Pod(opens=1, logs=["==ERROR== Cuda driver is not compatible with Nsight Compute.\n"])
     with pytest.raises(CaptureError, match="Cuda driver is not compatible"):
         second(pod, tmp_path).attach(10.0)
+
+
+def test_one_that_has_attached_already_is_not_started_again(tmp_path: Path) -> None:
+    pod = Pod(opens=10**9, logs=[])
+    pod.earlier = CONNECTED
+    assert second(pod, tmp_path).attach(10.0)["tries"] == 0
+    assert (pod.looks, pod.starts) == (0, 0)

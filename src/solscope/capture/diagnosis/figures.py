@@ -30,8 +30,12 @@ _PREFIXES = {"g": 1e9, "t": 1e12, "p": 1e15}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _DTYPES = ("nvfp4", "mxfp4", "fp4", "fp8", "int8", "int4", "bf16", "fp16", "tf32", "fp32", "fp64")
 _FLOPS = re.compile(r"^(?:achieved_|measured_)?([gtp])(?:flops?|flop_s|flop_per_s)(?:_achieved)?$")
-_TIME = re.compile(r"^(?:time_|duration_|latency_|mean_|avg_)?(ns|us|ms|s)$")
-_RATE = re.compile(r"^(?:achieved_|measured_|bandwidth_)?([gt])(?:bps|b_s|b_per_s|bs)$")
+_TIME = re.compile(r"^(?:(?:time|duration|latency|mean|avg)_)?(ns|us|ms)$|"
+                   r"^(?:time|duration|latency|mean|avg)_(s)$")  # fmt: skip
+"""A lone ``s`` may be a sequence length."""
+_RATE = re.compile(r"^(?:achieved_|measured_|bandwidth_)?([gt])(?:b_s|b_per_s|bs)$")
+# `GBps` is bytes; whether `gbps` is bytes or bits no name tells.
+_BYTES_PER_S = re.compile(r"([GT])Bps$")
 _PEAK = re.compile(r"^(?:peak_?(\w*)|(\w+)_peak)$")
 _ALIASES = {
     "kernel": ("kernel", "name", "op"),
@@ -82,25 +86,29 @@ def of_table(lines: list[str], name: str) -> Iterator[Figure]:
 
 
 def _figure(record: dict[Any, Any], where: str) -> Iterator[Figure]:
-    low = {str(key).strip().lower(): value for key, value in record.items()}
+    low = {
+        _BYTES_PER_S.sub(r"\1b_s", str(key).strip()).lower(): value for key, value in record.items()
+    }
     found: dict[str, Any] = {}
     for wanted, names in _ALIASES.items():
         found[wanted] = next((low[name] for name in names if name in low), None)
     dtype = _dtype(str(found["dtype"])) if found["dtype"] else None
+    rate, unit = _scaled(low, _FLOPS, _PREFIXES), _unit(low)
     figure = Figure(
         where=where,
         text=", ".join(f"{k}: {v}" for k, v in low.items() if not isinstance(v, dict | list)),
         kernel=str(found["kernel"] or "the measured kernel"),
         gpu=str(found["gpu"]) if found["gpu"] else None,
         dtype=dtype,
-        flop_per_s=_scaled(low, _FLOPS, _PREFIXES),
+        flop_per_s=rate,
         bytes_moved=_number(found["bytes"]),
         seconds=_scaled(low, _TIME, _SECONDS),
         bytes_per_s=_scaled(low, _RATE, _PREFIXES),
-        measured=_number(found["measured"]),
+        # What is advertised without a unit is meant in that of the record's own rate.
+        measured=_number(found["measured"]) or (rate / unit if rate and unit else None),
         advertised=_number(found["advertised"]),
         tensor_pct=_number(found["tensor"]),
-        peaks=dict(_peaks(low, dtype)),
+        peaks=dict(_peaks(low, dtype, unit)),
     )
     claims = (figure.flop_per_s, figure.bytes_moved, figure.bytes_per_s, figure.advertised)
     if any(claim is not None for claim in claims):
@@ -124,8 +132,14 @@ def _scaled(
     for key, value in low.items():
         hit, number = names.match(key), _number(value)
         if hit is not None and number is not None:
-            return number * factors[hit.group(1)]
+            return number * factors[hit[hit.lastindex or 1]]
     return None
+
+
+def _unit(low: Mapping[str, Any]) -> float | None:
+    """What the record's own FLOP rate counts in, by its name; ``None`` where it has none."""
+    hits = (_FLOPS.match(key) for key, value in low.items() if _number(value) is not None)
+    return next((_PREFIXES[hit.group(1)] for hit in hits if hit is not None), None)
 
 
 def _dtype(text: str) -> str | None:
@@ -138,8 +152,11 @@ def _dtype(text: str) -> str | None:
     return next((dtype for dtype in _DTYPES if dtype in word), None)
 
 
-def _peaks(low: Mapping[str, Any], dtype: str | None) -> Iterator[tuple[str, float]]:
-    """Stated peaks in FLOP/s, by data type; without a prefix in the name they are TFLOP/s."""
+def _peaks(
+    low: Mapping[str, Any], dtype: str | None, unit: float | None
+) -> Iterator[tuple[str, float]]:
+    """Stated peaks in FLOP/s, by data type, in the unit that their name tells or else the record's
+    own rate has; a peak without either is left out."""
     for key, value in low.items():
         hit, number = _PEAK.match(key), _number(value)
         if hit is None or number is None:
@@ -147,8 +164,9 @@ def _peaks(low: Mapping[str, Any], dtype: str | None) -> Iterator[tuple[str, flo
         word = hit.group(1) or hit.group(2) or ""
         prefix = re.search(r"([gtp])flops?", word)
         named = _dtype(word) or dtype
-        if named is not None:
-            yield named, number * _PREFIXES[prefix.group(1) if prefix else "t"]
+        factor = _PREFIXES[prefix.group(1)] if prefix else unit
+        if named is not None and factor is not None:
+            yield named, number * factor
 
 
 def state(figures: list[Figure], facts: Facts, peak_of: PeakOf | None) -> None:
@@ -261,7 +279,7 @@ def _dram_peak(figure: Figure, facts: Facts, peak_of: PeakOf | None) -> tuple[fl
 
 
 def _state_advertised(figure: Figure, facts: Facts) -> None:
-    measured, advertised = figure.measured or figure.flop_per_s, figure.advertised
+    measured, advertised = figure.measured, figure.advertised
     if measured is None or advertised is None:
         return
     told = {

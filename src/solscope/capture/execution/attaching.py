@@ -47,6 +47,9 @@ class Attaching:
 
         Raises CaptureError where nothing listens, or where it ends without having attached.
         """
+        if profiler_log.read(log_text(self.sister)).has_connected:
+            # This tool was killed between the attaching and its receipt. Nothing listens any more.
+            return {"pid": None, "port": self._port, "tries": 0}
         ends = time.monotonic() + limit_s
         port = self._listening(ends)
         tries = 0

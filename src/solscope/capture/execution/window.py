@@ -147,7 +147,9 @@ class Capture:
 
     def _nothing(self, found: ProfilerLog, limit_s: float, rounds: int) -> CaptureError:
         where = f"pod/{self.sister.pod}"
-        refused = _REFUSED.search(self.sister.log())
+        refused = None
+        with contextlib.suppress(ClusterError):
+            refused = _REFUSED.search(self.sister.log())
         if refused is not None:
             return CaptureError(
                 f"the engine's profiler did not start: {refused[1].strip()[:300]}",
@@ -250,4 +252,5 @@ def _matches(pattern: str, name: str) -> bool:
 
 def _progress(found: ProfilerLog, wanted: int) -> str:
     now = f", replaying {found.now}" if found.now else ""
-    return f"window: {found.kernels} of {wanted} launches profiled{now}"
+    passes = f", {found.passes[-1]} passes the last" if found.passes else ""
+    return f"window: {found.kernels} of {wanted} launches profiled{passes}{now}"

@@ -19,6 +19,7 @@ from solscope.evidence import bundle as bundles
 from solscope.flows.capture.building import server_of
 from solscope.model.cluster import EngineArgs, GpuNode
 from solscope.model.evidence import MeasurementContext
+from solscope.model.plan import Window
 from solscope.model.report import Report
 
 
@@ -59,12 +60,17 @@ def _of(made: Run, found: Sequence[Report]) -> MeasurementContext:
         cache_control=plan.cache_control,
         replay_mode=plan.replay_mode,
         extra={"experiment": made.settings.experiment, "workload": made.settings.workload},
-        # The requests of the window are those that had brought it to a steady throughput.
-        sections={"regime": {"state": "warm"}},
+        sections={"regime": {"state": _regime(plan.launches.window)}},
     )
     if node is not None:
         stated = replace(stated, driver_version=node.driver.value)
     return stated if args is None else _with_engine(stated, args, plan.gpu_memory_utilization)
+
+
+def _regime(window: Window) -> str | None:
+    """Only the engine's own window opens after the warm-up; the others may have let launches of
+    the start in."""
+    return "warm" if window is Window.ENGINE_PROFILER else None
 
 
 def _with_engine(
