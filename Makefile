@@ -51,7 +51,7 @@ docs: setup
 # Real kubectl and real containers; needs root and Debian's runc (see tests/cluster/README.md).
 cluster: setup
 	$(BIN)/python -m tests.cluster.tools
-	SOLSCOPE_REQUIRE_CLUSTER=1 SOLSCOPE_KUBECTL=$$($(BIN)/python -m tests.cluster.tools | head -1) \
+	SOLSCOPE_REQUIRE_CLUSTER=1 SOLSCOPE_KUBECTL=$$($(BIN)/python -m tests.cluster.tools 1.37) \
 	  $(BIN)/python -m pytest tests/cluster
 
 # The same cluster by hand, until Ctrl-C.

