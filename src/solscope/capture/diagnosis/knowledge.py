@@ -140,13 +140,15 @@ class Pattern:
     stand alone.
     """
 
-    __slots__ = ("anchor", "regex", "text", "word")
+    __slots__ = ("_loose", "anchor", "is_pinned", "regex", "text", "word")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.regex = re.compile(_expression(text), re.IGNORECASE)
         self.anchor = _anchor(text)
         self.word = _word(text)
+        self.is_pinned = text.startswith("^")
+        self._loose: re.Pattern[str] | None = None
 
     def match(self, line: str) -> dict[str, str] | None:
         """The values of the placeholders, or ``None`` where the line does not match."""
@@ -154,6 +156,16 @@ class Pattern:
         if found is None:
             return None
         return {k: v.strip() for k, v in found.groupdict().items() if v is not None}
+
+    def match_across(self, text: str, seam: int) -> dict[str, str] | None:
+        """The values of the placeholders in a text without blanks, or ``None`` where it does not
+        match, or matches on one side of the seam alone."""
+        if self._loose is None:
+            self._loose = re.compile(self.regex.pattern.replace(r"\s+", r"\s*"), re.IGNORECASE)
+        found = self._loose.search(text)
+        if found is None or not found.start() <= seam < found.end():
+            return None
+        return {k: v for k, v in found.groupdict().items() if v is not None}
 
 
 def _expression(text: str) -> str:
