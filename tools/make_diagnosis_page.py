@@ -30,7 +30,9 @@ TITLES = {
     "lint": "Commands, before they run",
     "replay": "Replay and memory",
     "report": "Reports",
-    "cluster": "Server, pod and cluster",
+    "nsys": "Nsight Systems",
+    "server": "Server and workers",
+    "cluster": "Pod and cluster",
     "figures": "Stated figures",
 }
 

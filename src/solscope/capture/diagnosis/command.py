@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from solscope.capture.diagnosis import shell
 from solscope.capture.diagnosis.knowledge import numbers_of
 from solscope.capture.diagnosis.options import OPTIONS, SHORT, Option
 from solscope.capture.diagnosis.scanning import Facts
 
 Say = Callable[..., None]
 """Adds a fact of this command: code, text, fields by name."""
-
-PROFILERS = ("ncu", "nv-nsight-cu-cli", "nsys")
 
 # Programs that start the real target as a child or replace themselves by it.
 WRAPPERS = frozenset({
@@ -38,6 +36,18 @@ _VALUE_OPTIONS = {
 }
 _ONE_WORD_RUNNERS = {"uv": "run", "poetry": "run", "conda": "run", "accelerate": "launch"}
 
+_SHORTEST_BEGINNING = 5  # of an abbreviated long option, its dashes included
+
+# Long options that no server has: behind the target they are the target's own words.
+_NCU_ALONE = frozenset({
+    "app-replay-buffer", "app-replay-match", "app-replay-mode", "cache-control", "clock-control",
+    "force-overwrite", "graph-profiling", "import-source", "kernel-id", "kernel-name",
+    "kernel-name-base", "launch-count", "launch-skip", "launch-skip-before-match",
+    "nvtx-exclude", "nvtx-include", "profile-from-start", "range-filter", "replay-mode",
+    "target-processes", "target-processes-filter",
+})  # fmt: skip
+_METRIC = re.compile(r"[a-z0-9]+__\w+(\.\w+)*,?")
+
 ALL_BY_DEFAULT = (2023, 3)  # --target-processes all, by the release notes
 
 _START = re.compile(
@@ -57,6 +67,7 @@ class Command:
     unknown: list[str] = field(default_factory=list)
     target: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
+    launcher: tuple[str, int] | None = None
     broken: str | None = None
 
     def value(self, name: str) -> str | None:
@@ -85,25 +96,19 @@ def find(text: str, name: str) -> list[Command]:
 def parse(text: str, where: str) -> Command:
     """Take one command line apart. A line that a shell would refuse is ``broken``."""
     try:
-        words = shlex.split(text, comments=False)
+        before, words = shell.split(text)
     except ValueError as error:
         return Command(tool="ncu", text=text, where=where, broken=str(error))
-    environment: dict[str, str] = {}
-    while words and not _is_profiler(words[0]):
-        name, sign, value = words.pop(0).partition("=")
-        if sign:
-            environment[name] = value
+    pairs = [word.partition("=") for word in before if not word.startswith("-")]
+    environment = {name: value for name, sign, value in pairs if sign}
     tool = words.pop(0).rsplit("/", 1)[-1] if words else ""
     command = Command(tool=tool, text=text, where=where, environment=environment)
+    command.launcher = shell.ranks_of(before)
     if tool.startswith("nsys"):
         _parse_other(words, command)
     else:
         _parse_ncu(words, command)
     return command
-
-
-def _is_profiler(word: str) -> bool:
-    return word.rsplit("/", 1)[-1] in PROFILERS
 
 
 def _parse_ncu(words: list[str], command: Command) -> None:
@@ -130,9 +135,14 @@ def _parse_ncu(words: list[str], command: Command) -> None:
 
 
 def _option(name: str) -> Option | None:
-    if name.startswith("--"):
+    """The option of that name; a beginning that only one option has stands for it, as ncu takes
+    it (NVIDIA's own examples write `--device`)."""
+    if not name.startswith("--"):
+        return SHORT.get(name[1:])
+    if name[2:] in OPTIONS or len(name) < _SHORTEST_BEGINNING:
         return OPTIONS.get(name[2:])
-    return SHORT.get(name[1:])
+    begun = [o for o in OPTIONS.values() if o.name.startswith(name[2:]) and not o.never]
+    return begun[0] if len(begun) == 1 else None
 
 
 def _parse_other(words: list[str], command: Command) -> None:
@@ -156,12 +166,16 @@ def state(command: Command, facts: Facts, version: str | None) -> None:
     if command.broken:
         say("broken-command", command.broken, why=command.broken)
         return
+    if not command.tool:
+        say("no-profiler", command.text, why="none of its words is ncu or nsys")
+        return
     target = " ".join(command.target[:4])
     say("command", f"{command.tool} … {target}", tool=command.tool, target=target)
     for name, value in command.options:
         text = f"--{name} {value}".strip()
         facts.add(f"opt-{name}", where, text, {"value": value})
         _state_version(OPTIONS[name], text, version, say)
+        _state_value(OPTIONS[name], value, text, say)
     for name in command.unknown:
         near = difflib.get_close_matches(name.lstrip("-"), OPTIONS, n=1, cutoff=0.6)
         say("unknown-option", name, name=name, nearest=f"--{near[0]}" if near else "none")
@@ -201,6 +215,17 @@ def _state_version(option: Option, text: str, version: str | None, say: Say) -> 
         say("option-too-new", text, name=name, since=option.since, version=version)
 
 
+def _state_value(option: Option, value: str, text: str, say: Say) -> None:
+    """A value that is none of an option's words."""
+    if not option.values or value.lower() in option.values:
+        return
+    near = difflib.get_close_matches(value.lower(), option.values, n=1, cutoff=0.4)
+    nearest = near[0] if near else option.values[0]
+    allowed = ", ".join(option.values)
+    name = f"--{option.name}"
+    say("option-value-bad", text, name=name, value=value, allowed=allowed, nearest=nearest)
+
+
 def real_target(words: list[str]) -> tuple[list[str], list[str]]:
     """The wrappers in front of a target, and the words of the target behind them."""
     wrappers: list[str] = []
@@ -236,6 +261,12 @@ def _state_target(command: Command, say: Say) -> None:
     if server or re.search(r"\bserve\b|api_server|launch_server", text):
         say("target-is-server", text, name=server or program)
     first = command.target[0] if command.target else ""
+    if command.tool == "ncu" and _METRIC.fullmatch(first) and command.value("metrics"):
+        say("metrics-with-blank", first, metric=first)
+    if not command.tool.startswith("nsys"):
+        for word in command.target[1:]:
+            if word.startswith("--") and word[2:].partition("=")[0] in _NCU_ALONE:
+                say("option-behind-target", word, name=word.partition("=")[0], program=first)
     if first.endswith((".sh", ".bash")):
         say("target-is-shell-script", first, name=first)
     everything = " ".join(command.target)
@@ -274,6 +305,9 @@ def _state_filters(command: Command, say: Say) -> None:
             say("launch-count-not-positive", f"--{name} {value}", value=value)
         if name == "launch-count" and value.isdigit() and int(value) == 0:
             say("launch-count-not-positive", f"--{name} {value}", value=value)
+    for name, value in command.options:
+        if name == "section" and re.search(r"[*+|^$\\]", value) and not value.startswith("regex:"):
+            say("section-pattern", f"--section {value}", name=value)
     if command.value("set") == "basic" and command.value("metrics") is None:
         say("set-without-roofline", "--set basic", name="basic")
     sets = ("basic", "detailed", "full", "roofline", "nvlink", "pmsampling")
@@ -287,6 +321,9 @@ def _state_output(command: Command, say: Say) -> None:
     path = command.value("export")
     if not path:
         return
+    if command.launcher and "%" not in path:
+        launcher, ranks = command.launcher
+        say("output-of-all-ranks", f"-o {path}", path=path, launcher=launcher, ranks=str(ranks))
     folder = path.rpartition("/")[0]
     if folder:
         say("output-folder", f"-o {path}", path=folder)

@@ -219,6 +219,12 @@ _EMPTY_CHECKS = (
         "NVTX, range, skip count, chip, device)",
     ),
     Check(
+        do="grep 'Connected to process' in the whole log",
+        decides="no such line: no process that ncu followed used CUDA (it failed before, it is a "
+        "wrapper under `application-only`, or it has no GPU work). One: its launches were passed "
+        "over",
+    ),
+    Check(
         do='give the command too: `solscope diagnose LOG --command "ncu …"`',
         decides="whether filters or the choice of processes exclude every launch",
     ),
