@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from solscope.capture.diagnosis.redaction import without_ansi
 
 MOST_LINES_OF_A_MESSAGE = 8
-LONGEST_MESSAGE_BYTES = 1 << 11
+LONGEST_PART_BYTES = 1 << 9
 
 COMPLAINT = re.compile(r"^\s*={1,2}\s?(ERROR|WARNING)\s?={1,2}\s*(.*)$", re.IGNORECASE)
 
@@ -65,14 +65,28 @@ def segments(line: str) -> Iterator[str]:
 
 
 def _unpacked(line: str) -> str:
-    hit = _RECORD.search(line)
-    if hit is None:
-        return line
+    """The messages of a record: its texts that hold a profiler's line, else the usual field."""
     try:
-        text: str = json.loads(f'"{hit.group(1)}"')
-    except ValueError:
-        return line
-    return without_ansi(text)
+        texts = [text for text in _texts(json.loads(line)) if _MARKER.search(text)]
+    except ValueError:  # cut, or something behind it
+        texts = []
+    if not texts:
+        hit = _RECORD.search(line)
+        if hit is None:
+            return line
+        try:
+            texts = [json.loads(f'"{hit.group(1)}"')]
+        except ValueError:
+            return line
+    return without_ansi("\n".join(texts))
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
 
 
 def is_own(line: str) -> bool:
@@ -80,19 +94,21 @@ def is_own(line: str) -> bool:
     return _OWN.match(line) is not None
 
 
-def rejoined(line: str, behind: bytes) -> Iterator[tuple[str, int]]:
-    """(the line and what follows it, without any blank; the bytes that were taken), longer and
-    longer: candidates for a message that was broken at a terminal's width.
+def rejoined(line: str, block: bytes, start: int) -> Iterator[tuple[str, int]]:
+    """(the line and what follows it from ``start`` on, without any blank; the bytes that were
+    taken), longer and longer: candidates for a message that was broken at a terminal's width.
 
     Blanks are left out because a break may stand in a word or between two.
     """
-    text, taken = squeezed(line), 0
-    for raw in behind.split(b"\n")[:MOST_LINES_OF_A_MESSAGE]:
+    text, position = "", start
+    for _ in range(MOST_LINES_OF_A_MESSAGE):
+        end = block.find(b"\n", position, position + LONGEST_PART_BYTES)
+        raw = block[position : end if end >= 0 else position + LONGEST_PART_BYTES]
         more = raw.decode("utf-8", "replace")
         if not more.strip() or _MARKER.search(more):
             return
-        text, taken = text + squeezed(more), taken + len(raw) + 1
-        yield text, taken
+        text, position = (text or squeezed(line)) + squeezed(more), position + len(raw) + 1
+        yield text, position - start
 
 
 def squeezed(text: str) -> str:

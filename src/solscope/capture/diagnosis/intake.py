@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from solscope.capture.diagnosis import command, figures, manifest
+from solscope.capture.diagnosis import command, figures, framing, manifest
 from solscope.capture.diagnosis.redaction import redact
 from solscope.capture.diagnosis.scanning import SMALL_FILE_BYTES, Facts, Readable, Scanner
 
@@ -64,7 +64,7 @@ class Intake:
             self.facts.add("empty-file", name, "(no bytes)", {"file": name})
             return
         self.commands += command.find(text, name)
-        documents = manifest.parse(text, name)
+        documents = None if framing.is_record(text) else manifest.parse(text, name)
         if documents is None:
             self.scanner.scan_text(text, name, self.facts)
             self._take_table(text, name)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from solscope.capture.diagnosis import framing, truncation
-from solscope.capture.diagnosis.knowledge import Knowledge, Pattern, Template
+from solscope.capture.diagnosis.knowledge import PLACEHOLDER, Knowledge, Pattern, Template
 from solscope.capture.diagnosis.redaction import quote
 from solscope.model.diagnosis import LogFact, UnknownLine
 
@@ -26,7 +26,7 @@ MOST_UNKNOWN = 1000
 """Of a level. What comes after is told by its known templates only; unknown lines are no longer
 read, so that a log of nothing but complaints takes no longer than any other."""
 
-NEAR_ENOUGH = 0.4
+NEAR_ENOUGH = 0.5
 OFTEN_ENOUGH = 64
 MOST_SHAPES = 20_000
 
@@ -148,6 +148,12 @@ class Scanner:
         self._inner_words = {anchor: _inner_words(anchor) for anchor in self._by_anchor}
         self._facts_only = {t.id for t in knowledge.templates.values() if t.level == "fact"}
         self._shapes: dict[bytes, _Shape] = {}
+        # A status name that may stand anywhere behind the prefix would be found in any next line.
+        self._across_lines = [
+            (framing.squeezed(e.pattern.anchor), e)
+            for e in self._messages()
+            if not e.pattern.text.startswith("==")
+        ]
         self._beginnings = [
             truncation.beginning_of(e.template, text, is_part=text in e.template.begins)
             for e in self._messages()
@@ -201,7 +207,8 @@ class Scanner:
             number += block.count(b"\n", position, start)
             position = start
             raw = block[start : min(end, start + LONGEST_LINE_BYTES)]
-            told = end + 1 + self._scan_line(raw, entries, f"{name}:{number}", facts, block, end + 1)
+            told = end + 1
+            told += self._scan_line(raw, entries, f"{name}:{number}", facts, block, end + 1)
 
     def _anchors_in(self, low: bytes) -> list[bytes]:
         """The anchors that a block holds: first by its words, which is cheap, then by search."""
@@ -233,8 +240,8 @@ class Scanner:
         for segment in framing.segments(raw.decode("utf-8", "replace")):
             found = self._match(segment, entries, where, facts)
             if found <= self._facts_only and framing.is_own(segment):
-                behind = block[next_line : next_line + framing.LONGEST_MESSAGE_BYTES]
-                taken = self._match_wrapped(segment, behind, where, facts)
+                if not block.startswith(b"==", next_line):
+                    taken = self._match_wrapped(segment, block, next_line, where, facts)
                 if not taken:
                     self._keep_unknown(segment, where, facts)
             codes += found
@@ -266,18 +273,18 @@ class Scanner:
             facts.add(entry.template.id, where, line, fields, is_timed=timed)
         return done
 
-    def _match_wrapped(self, line: str, behind: bytes, where: str, facts: Facts) -> int:
+    def _match_wrapped(self, line: str, block: bytes, start: int, where: str, facts: Facts) -> int:
         """Add the message that a line begins and the next lines end; the bytes of those, or 0."""
         seam = len(framing.squeezed(line))
-        for text, taken in framing.rejoined(line, behind):
+        for text, taken in framing.rejoined(line, block, start):
             low = text.lower()
-            for entry in self._messages():
-                if framing.squeezed(entry.pattern.anchor) not in low:
+            for anchor, entry in self._across_lines:
+                if anchor not in low:
                     continue
                 fields = entry.pattern.match_across(text, seam)
                 if fields is None or any(no.match_across(text, 0) for no in entry.unless):
                     continue
-                shown = f"{line} {behind[: taken - 1].decode('utf-8', 'replace')}"
+                shown = f"{line} {block[start : start + taken - 1].decode('utf-8', 'replace')}"
                 facts.add(entry.template.id, where, shown, fields, is_timed=True)
                 return taken
         return 0
@@ -297,8 +304,9 @@ class Scanner:
         shown = quote(line)
         if len(facts.unknown) < KEPT_UNKNOWN and all(u.text != shown for u in facts.unknown):
             nearest, likeness = self._nearest_to(text, cut)
+            near = PLACEHOLDER.sub("…", nearest) if nearest else None
             facts.unknown.append(
-                UnknownLine(where=where, text=shown, nearest=nearest, likeness=likeness)
+                UnknownLine(where=where, text=shown, nearest=near, likeness=likeness)
             )
         facts.add(f"unknown-{level}", where, line, {"text": quote(text)}, is_timed=True)
 
