@@ -31,8 +31,15 @@ RUN = [
 ]
 
 
-def of(text: str, name: str = "field.log") -> Diagnosis:
-    return diagnose([Evidence(name=name, text=text)])
+def of(text: str) -> Diagnosis:
+    return diagnose([Evidence(name="field.log", text=text)])
+
+
+def told(log: dict[str, Any]) -> Diagnosis:
+    evidence = [Evidence(name="field.log", text=log["text"])]
+    if "command" in log:
+        evidence.append(Evidence(name="--command", text=log["command"], is_command=True))
+    return diagnose(evidence, version=log.get("ncu"))
 
 
 def first(found: Diagnosis) -> str:
@@ -43,18 +50,18 @@ def first(found: Diagnosis) -> str:
 
 @pytest.mark.parametrize("log", LOGS, ids=[log["name"] for log in LOGS])
 def test_a_log_of_the_field_gets_its_answer(log: dict[str, Any]) -> None:
-    found = of(log["text"])
+    found = told(log)
     assert (first(found), found.outcome.value) == (log["code"], log["outcome"])
 
 
 @pytest.mark.parametrize("log", LOGS, ids=[log["name"] for log in LOGS])
 def test_evidence_stands_on_the_line_that_it_names(log: dict[str, Any]) -> None:
     lines = log["text"].splitlines()
-    for cause in of(log["text"]).causes:
+    for cause in told(log).causes:
         for fact in cause.evidence:
             name, _, number = fact.where.rpartition(":")
-            if name != "field.log" or not number.isdigit():
-                continue  # a document's field, not a line
+            if name != "field.log" or not number.isdigit() or not fact.is_timed:
+                continue  # a document's field, or a part of a command
             shown = " ".join(re.split(r"[<~]", fact.text)[0][:25].split())
             segments = list(framing.segments(lines[int(number) - 1]))
             assert any(shown in " ".join(s.split()) for s in segments), fact

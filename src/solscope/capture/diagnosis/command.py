@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 
 from solscope.capture.diagnosis import shell
 from solscope.capture.diagnosis.knowledge import numbers_of
@@ -217,7 +218,7 @@ def _state_version(option: Option, text: str, version: str | None, say: Say) -> 
 
 def _state_value(option: Option, value: str, text: str, say: Say) -> None:
     """A value that is none of an option's words."""
-    if not option.values or value.lower() in option.values:
+    if not option.values or any(fnmatch(value.lower(), word) for word in option.values):
         return
     near = difflib.get_close_matches(value.lower(), option.values, n=1, cutoff=0.4)
     nearest = near[0] if near else option.values[0]
@@ -260,6 +261,10 @@ def _state_target(command: Command, say: Say) -> None:
     server = next((s for s in SERVERS if program == s or f" {s}" in f" {text}"), None)
     if server or re.search(r"\bserve\b|api_server|launch_server", text):
         say("target-is-server", text, name=server or program)
+    if re.search(r"\bserve\b|-serve\b|api_server|launch_server|tritonserver", text):
+        say("target-never-ends", text, name=program)
+    if re.search(r"\bjupyter\b|ipykernel", text):
+        say("notebook", text)
     first = command.target[0] if command.target else ""
     if command.tool == "ncu" and _METRIC.fullmatch(first) and command.value("metrics"):
         say("metrics-with-blank", first, metric=first)
@@ -288,6 +293,13 @@ def _needs_no_target(command: Command) -> bool:
 
 def _state_filters(command: Command, say: Say) -> None:
     for name, value in command.options:
+        if name == "nvtx-exclude" and value and not re.search(r"[/\[\]]", value):
+            say("nvtx-exclude-plain-name", f"--{name} {value}", name=value.split("@")[-1])
+        if name in ("kernel-name", "section") and value.startswith("regex:"):
+            _state_regex(name, value.removeprefix("regex:"), say)
+        if name in ("launch-skip", "launch-skip-before-match") and not value.isdigit():
+            whole = {"allowed": "a whole number", "nearest": "0"}
+            say("option-value-bad", f"--{name} {value}", name=f"--{name}", value=value, **whole)
         if name == "nvtx-include" and value and not re.search(r"[/\[\]]", value):
             say("nvtx-plain-name", f"--{name} {value}", name=value.split("@")[-1])
         if name == "kernel-name" and value and not value.startswith("regex:"):
@@ -315,6 +327,13 @@ def _state_filters(command: Command, say: Say) -> None:
         if name == "set" and value and value not in sets and not value.startswith("regex:"):
             near = difflib.get_close_matches(value, sets, n=1, cutoff=0.4)
             say("option-typo", f"--set {value}", given=value, nearest=near[0] if near else "full")
+
+
+def _state_regex(option: str, text: str, say: Say) -> None:
+    try:
+        re.compile(text)
+    except re.error as error:
+        say("regex-broken", f"--{option} regex:{text}", name=f"--{option}", why=str(error))
 
 
 def _state_output(command: Command, say: Say) -> None:

@@ -39,7 +39,10 @@ class Intake:
         """Read one thing. Raises :class:`OSError` where a file cannot be read."""
         name = redact(item.name)
         if item.is_command:
-            self.commands.append(command.parse(item.text or "", name))
+            one = command.parse(item.text or "", name)
+            self.commands.append(one)
+            for key, value in one.environment.items():
+                self.scanner.scan_text(f"{key}={value}", name, self.facts)
         elif item.text is not None:
             self._take_text(item.text, name)
         elif item.stream is not None:

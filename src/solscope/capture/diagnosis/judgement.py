@@ -173,7 +173,7 @@ def _answer(
             "Undecided: the profiler reports an error that no template knows",
             (_UNKNOWN_CHECK,),
         )
-    if "no-kernels-profiled" in facts.counts:
+    if "no-kernels-profiled" in facts.counts and "later-run-worked" not in facts.counts:
         return (
             Outcome.UNDECIDED,
             "no-kernels-undecided",

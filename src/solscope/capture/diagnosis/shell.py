@@ -63,7 +63,7 @@ def ranks_of(before: Sequence[str]) -> tuple[str, int] | None:
     """The launcher in front of a profiler, and how many copies of it it starts."""
     for place, word in enumerate(before):
         launcher = word.rsplit("/", 1)[-1]
-        for flag, value in itertools.pairwise(before[place:]):
+        for flag, value in itertools.pairwise([*before[place:], ""]):
             name, sign, own = flag.partition("=")
             number = own if sign else value
             if name in _MANY.get(launcher, ()) and number.isdigit() and int(number) > 1:
