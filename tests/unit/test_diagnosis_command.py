@@ -109,6 +109,7 @@ def test_a_good_command_is_called_good() -> None:
         ("VLLM_WORKER_MULTIPROC_METHOD=fork ncu -c 1 vllm serve m", "workers-forked"),
         ("ncu -c 1 jupyter notebook", "notebook-target"),
         ("python x.py", "command-without-profiler"),
+        ('"C:\\Program Files\\ncu.exe" -k "gemm*" app.exe', "exact-name-looks-like-pattern"),
     ],
 )
 def test_a_command_that_will_not_do_what_is_meant(command: str, code: str) -> None:

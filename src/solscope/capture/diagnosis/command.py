@@ -102,7 +102,7 @@ def parse(text: str, where: str) -> Command:
         return Command(tool="ncu", text=text, where=where, broken=str(error))
     pairs = [word.partition("=") for word in before if not word.startswith("-")]
     environment = {name: value for name, sign, value in pairs if sign}
-    tool = words.pop(0).rsplit("/", 1)[-1] if words else ""
+    tool = shell.tool_of(words.pop(0)) if words else ""
     command = Command(tool=tool, text=text, where=where, environment=environment)
     command.launcher = shell.ranks_of(before)
     if tool.startswith("nsys"):

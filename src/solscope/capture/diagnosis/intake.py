@@ -41,8 +41,8 @@ class Intake:
         if item.is_command:
             one = command.parse(item.text or "", name)
             self.commands.append(one)
-            for key, value in one.environment.items():
-                self.scanner.scan_text(f"{key}={value}", name, self.facts)
+            pairs = [(key, f"{key}={value}") for key, value in one.environment.items()]
+            self.scanner.scan_pairs(pairs, name, self.facts)
         elif item.text is not None:
             self._take_text(item.text, name)
         elif item.stream is not None:

@@ -20,9 +20,14 @@ _MANY = {
 }
 
 
+def tool_of(word: str) -> str:
+    """A program's name without its folder, and without what Windows puts behind it."""
+    return re.sub(r"\.(?:exe|bat)$", "", re.split(r"[\\/]", word)[-1].lower())
+
+
 def is_profiler(word: str) -> bool:
     """Whether a word names a profiler, with or without its folder."""
-    return word.rsplit("/", 1)[-1] in PROFILERS
+    return tool_of(word) in PROFILERS
 
 
 def split(text: str) -> tuple[list[str], list[str]]:
