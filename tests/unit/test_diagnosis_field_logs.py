@@ -152,3 +152,34 @@ def test_a_hint_that_follows_every_failure_is_no_cause() -> None:
     assert [c.code for c in after.causes] == ["driver-libraries-incomplete-or-skew"]
     ended = of(f"{RUN[0]}\n==ERROR== The application returned an error code (1).\n{RUN[4]}\n{hint}")
     assert [c.code for c in ended.causes] == ["kernels-perhaps-in-child-process"]
+
+
+EVENTS = (
+    "Warning  FailedScheduling  0/4 nodes are available: 4 Insufficient nvidia.com/gpu.\n"
+    'Warning  Failed  Failed to pull image "ncu:1": rpc error: code = Unavailable\n'
+)
+PULLED = (
+    '  Normal   Pulled            1m  kubelet            Successfully pulled image "ncu:1" in 50s\n'
+)
+
+
+def test_trouble_that_passed_leads_no_diagnosis() -> None:
+    found = of(EVENTS + PULLED + "\n".join(RUN))
+    assert [c.code for c in found.causes] == ["counters-held-by-other-client"]
+    passed = {c.code: c for c in found.harmless}
+    assert passed.keys() == {"no-free-gpu", "image-pull-broken"}
+    assert passed["image-pull-broken"].title == "The image cannot be pulled (it passed)"
+    assert "field.log:3" in passed["image-pull-broken"].why[-1]
+
+
+def test_trouble_that_stays_or_comes_back_is_a_cause() -> None:
+    assert [c.code for c in of(EVENTS).causes] == ["no-free-gpu", "image-pull-broken"]
+    assert of(PULLED + EVENTS).code == "no-free-gpu"
+
+
+def test_what_another_file_says_is_not_later() -> None:
+    """The order of files is that of the command line, not of time."""
+    found = diagnose(
+        [Evidence(name="events.txt", text=EVENTS), Evidence(name="ncu.log", text="\n".join(RUN))]
+    )
+    assert "image-pull-broken" in [c.code for c in found.causes]

@@ -34,11 +34,13 @@ class Judge:
             grounds = self._grounds(rule, facts)
             if grounds is not None:
                 cause = self._cause(rule, grounds, facts)
+                later = _later(rule, grounds, facts)
+                cause = cause if later is None else _passed(cause, later)
                 found.append((_rank(rule, cause), rule, cause))
         faults = (Role.CAUSE, Role.SUSPECT)
         firmest = min((rule.fallback for _, rule, c in found if c.role in faults), default=0)
         found = [e for e in found if e[1].fallback <= firmest]
-        hidden = {code for _, rule, _ in found for code in rule.hides}
+        hidden = {c for _, rule, cause in found if cause.role == rule.role for c in rule.hides}
         kept = [(rank, cause) for rank, rule, cause in found if rule.id not in hidden]
         return tuple(cause for _, cause in sorted(kept, key=lambda pair: pair[0]))
 
@@ -111,6 +113,30 @@ class _Filler:
                 return redact(fact.fields[name])[:LONGEST_FIELD]
         value = self._facts.value(code, name)
         return f"({name} not stated)" if value is None else redact(value)[:LONGEST_FIELD]
+
+
+def _later(rule: CauseRule, grounds: Sequence[LogFact], facts: Facts) -> LogFact | None:
+    """What shows that the trouble passed: a fact behind all grounds, in the file of the last."""
+    codes = {fact.code for fact in grounds if fact.is_timed}
+    if not codes:
+        return None
+    end = max(facts.last_order[code] for code in codes if code in facts.last_order)
+    place = max((facts.last[c] for c in codes if c in facts.last), key=lambda f: f.order).where
+    for code in rule.overcome_by:
+        fact = facts.last.get(code)
+        if fact is not None and facts.last_order[code] > end and _file(fact.where) == _file(place):
+            return fact
+    return None
+
+
+def _file(where: str) -> str:
+    return where.rpartition(":")[0]
+
+
+def _passed(cause: Cause, later: LogFact) -> Cause:
+    why = (*cause.why, f"It passed: {later.where} is behind it in the same file.")
+    title = f"{cause.title} (it passed)"
+    return replace(cause, role=Role.HARMLESS, title=title, why=why, remedies=(), checks=())
 
 
 def _evidence(grounds: Iterable[LogFact]) -> tuple[LogFact, ...]:

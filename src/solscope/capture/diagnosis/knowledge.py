@@ -73,9 +73,10 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class CauseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A cause, told by facts.
 
-    ``hides`` names causes that this one explains away; ``rank`` breaks ties (lower first); a
-    ``fallback`` stands only where no cause of a lower one does; ``sources`` and ``cases`` say
-    where it was learnt.
+    ``overcome_by`` are facts that, later in the same file, show that the trouble passed: the cause
+    is then told as harmless. ``hides`` names causes that this one explains away; ``rank`` breaks
+    ties (lower first); a ``fallback`` stands only where no cause of a lower one does; ``sources``
+    and ``cases`` say where it was learnt.
     """
 
     id: str
@@ -88,6 +89,7 @@ class CauseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     remedies: tuple[str, ...] = ()
     checks: tuple[CheckData, ...] = ()
     also: tuple[Clause, ...] = ()
+    overcome_by: tuple[str, ...] = ()
     hides: tuple[str, ...] = ()
     rank: int = 50
     fallback: int = 0
@@ -359,6 +361,9 @@ def _validate_cause(rule: CauseRule, knowledge: Knowledge, fields: dict[str, set
         for code, name in FIELD_REFERENCE.findall(text):
             if code not in fields or name not in fields[code]:
                 raise BadKnowledge(f"{{{code}.{name}}} is no field of a fact", where=rule.id)
+    for code in rule.overcome_by:
+        if code not in fields:
+            raise BadKnowledge(f"no fact is called {code!r}", where=rule.id)
     for other in rule.hides:
         if other not in knowledge.causes:
             raise BadKnowledge(f"hides {other!r}, which is no cause", where=rule.id)
