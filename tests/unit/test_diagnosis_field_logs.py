@@ -183,3 +183,20 @@ def test_what_another_file_says_is_not_later() -> None:
         [Evidence(name="events.txt", text=EVENTS), Evidence(name="ncu.log", text="\n".join(RUN))]
     )
     assert "image-pull-broken" in [c.code for c in found.causes]
+
+
+def test_where_nothing_is_known_the_lines_that_look_like_complaints_are_shown() -> None:
+    found = of(
+        "starting\nINFO: error rate 0\nptxas fatal   : Value 'sm_103a' is not defined\n"
+        "Warning  FailedMount  no such thing\nour.tool.OddError: no luck\nbye\n"
+    )
+    assert found.code == "nothing-recognised"
+    assert [line.where for line in found.unknown] == ["field.log:3", "field.log:4", "field.log:5"]
+    assert all(line.nearest is None for line in found.unknown)
+    assert found.summary.endswith("only complaints of another one")
+    assert of("hello\nworld\n").unknown == ()
+
+
+def test_complaints_of_other_tools_are_not_shown_beside_a_known_cause() -> None:
+    found = of("my tool: error: something\n" + "\n".join(RUN))
+    assert [line.text for line in found.unknown] == [RUN[2]]

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from solscope.capture.diagnosis import command, figures, framing, manifest
+from solscope.capture.diagnosis.blocks import Readable
 from solscope.capture.diagnosis.redaction import redact
-from solscope.capture.diagnosis.scanning import SMALL_FILE_BYTES, Facts, Readable, Scanner
+from solscope.capture.diagnosis.scanning import SMALL_FILE_BYTES, Facts, Scanner
 
 SM_COUNT = "device__attribute_multiprocessor_count"
 

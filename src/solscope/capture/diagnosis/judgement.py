@@ -175,7 +175,7 @@ def conclude(
             for t in knowledge.templates.values()
             if t.is_consequence and t.id in facts.counts and t.id not in grounds
         ),
-        unknown=tuple(facts.unknown),
+        unknown=tuple(facts.unknown or (facts.complaints if code in _NOTHING else ())),
         read=tuple(read),
     )
 
@@ -225,13 +225,17 @@ def _answer(
             "Undecided: lines were recognised, but none is a fault or a finished profile",
             _EMPTY_CHECKS,
         )
+    but = ", only complaints of another one" if facts.complaints else ""
     return (
         Outcome.UNDECIDED,
         "nothing-recognised",
-        "Undecided: no line of a known profiler, server or cluster tool was found",
+        f"Undecided: no line of a known profiler, server or cluster tool was found{but}",
         (_OTHER_INPUT_CHECK,),
     )
 
+
+_NOTHING = ("nothing-recognised", "nothing-decided")
+"""Answers with which lines of other tools are shown that look like complaints."""
 
 _UNKNOWN_CHECK = Check(
     do="run the same capture once more on a trivial kernel (any small CUDA sample), same options",

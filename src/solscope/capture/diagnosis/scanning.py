@@ -10,14 +10,13 @@ import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from solscope.capture.diagnosis import framing, truncation
+from solscope.capture.diagnosis import blocks, complaints, framing, truncation
+from solscope.capture.diagnosis.blocks import Readable
 from solscope.capture.diagnosis.knowledge import PLACEHOLDER, Knowledge, Pattern, Template
 from solscope.capture.diagnosis.redaction import quote
 from solscope.model.diagnosis import LogFact, UnknownLine
 
-BLOCK_BYTES = 1 << 20
 SMALL_FILE_BYTES = 1 << 18
 LONGEST_LINE_BYTES = 1 << 14
 KEPT_PER_CODE = 60
@@ -36,14 +35,6 @@ _ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _MARKERS = (b"==error==", b"==warning==")
 
 
-class Readable(Protocol):
-    """Anything that gives bytes."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """At most ``size`` bytes; none at the end."""
-        ...
-
-
 @dataclass(slots=True)
 class Facts:
     """What was found, by code. Of each code the first ones that differ are kept, and the last;
@@ -56,6 +47,7 @@ class Facts:
     last_order: dict[str, int] = field(default_factory=dict)
     order: int = 0
     seen: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
+    complaints: list[UnknownLine] = field(default_factory=list)
 
     def add(
         self,
@@ -163,7 +155,7 @@ class Scanner:
     def scan(self, stream: Readable, name: str, facts: Facts) -> int:
         """Add the facts of a stream; returns the number of lines. ``name`` is shown as given."""
         number = 1
-        for block in _blocks(stream):
+        for block in blocks.blocks_of(stream):
             self._scan_block(block, name, number, facts)
             number += block.count(b"\n")
         return number
@@ -193,6 +185,9 @@ class Scanner:
         if b"\t" in block:
             block = block.replace(b"\t", b" ")
         low = block.lower()
+        room = complaints.MOST - len(facts.complaints)
+        for found, line in complaints.first_of(block, low, number, room):
+            facts.complaints.append(UnknownLine(where=f"{name}:{found}", text=quote(line)))
         present = self._anchors_in(low)
         markers = [m for m in _MARKERS if m in low]
         enough = [m for m in markers if facts.counts.get(_unknown(m), 0) >= MOST_UNKNOWN]
@@ -201,7 +196,7 @@ class Scanner:
             return
         entries = [e for a in present for e in self._by_anchor[a]]
         position = told = 0
-        for start, end in _lines_with(low, [*present, *markers]):
+        for start, end in blocks.lines_with(low, [*present, *markers]):
             if start < told:
                 continue  # the rest of a message that began above
             number += block.count(b"\n", position, start)
@@ -349,50 +344,3 @@ def _unknown(marker: bytes) -> str:
 def _is_named(name: str, globs: tuple[str, ...]) -> bool:
     base = name.lower().replace("\\", "/").rsplit("/", 1)[-1]
     return any(fnmatch.fnmatch(base, glob) for glob in globs)
-
-
-def _lines_with(low: bytes, needles: list[bytes]) -> list[tuple[int, int]]:
-    """Start and end of each line that holds one of the needles, in order."""
-    lines: dict[int, int] = {}
-    for needle in needles:
-        position = low.find(needle)
-        while position >= 0:
-            start = low.rfind(b"\n", 0, position) + 1
-            end = low.find(b"\n", position)
-            end = len(low) if end < 0 else end
-            lines[start] = end
-            position = low.find(needle, end)
-    return sorted(lines.items())
-
-
-def _blocks(stream: Readable) -> Iterator[bytes]:
-    """The stream in blocks that end at line ends (a line of several blocks is cut)."""
-    rest = b""
-    first = True
-    codec: str | None = None
-    while True:
-        data = stream.read(BLOCK_BYTES)
-        if first:
-            codec = _wide_codec(data)
-            first = False
-        if not data:
-            break
-        if codec:
-            data = data.decode(codec, "replace").encode("utf-8")
-        data = rest + data
-        end = data.rfind(b"\n") + 1
-        if end == 0 and len(data) < 4 * BLOCK_BYTES:
-            rest = data
-            continue
-        end = end or len(data)
-        rest = data[end:]
-        yield data[:end]
-    if rest:
-        yield rest
-
-
-def _wide_codec(data: bytes) -> str | None:
-    """UTF-16, as a Windows shell writes logs; told by its byte order mark."""
-    if data.startswith(b"\xff\xfe"):
-        return "utf-16-le"
-    return "utf-16-be" if data.startswith(b"\xfe\xff") else None
