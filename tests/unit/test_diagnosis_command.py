@@ -109,6 +109,9 @@ def test_a_good_command_is_called_good() -> None:
         ("VLLM_WORKER_MULTIPROC_METHOD=fork ncu -c 1 vllm serve m", "workers-forked"),
         ("ncu -c 1 jupyter notebook", "notebook-target"),
         ("python x.py", "command-without-profiler"),
+        ("ncu -k 'regex:void.*flash' a.out", "template-name-needs-demangled"),
+        ("ncu --kernel-id gemm a.out", "option-value-not-taken"),
+        ("ncu --set full deepspeed --num_gpus 4 t.py", "many-ranks-under-one-ncu"),
         ('"C:\\Program Files\\ncu.exe" -k "gemm*" app.exe', "exact-name-looks-like-pattern"),
     ],
 )
@@ -318,3 +321,8 @@ def test_several_commands_are_judged_each_by_itself() -> None:
     found = diagnose([Evidence(name="cmds.txt", text=text)])
     assert [c.code for c in found.causes] == ["nvtx-option-forgotten", "launch-count-zero"]
     assert [f.where for c in found.causes for f in c.evidence] == ["cmds.txt:1", "cmds.txt:3"]
+
+
+def test_what_only_the_shell_knows_is_said_to_be_unread() -> None:
+    found = lint("ncu $NCU_OPTS -c 1 python x.py")
+    assert "variable-not-read" in [c.code for c in found.harmless]

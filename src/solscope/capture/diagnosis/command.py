@@ -47,6 +47,7 @@ _NCU_ALONE = frozenset({
     "nvtx-exclude", "nvtx-include", "profile-from-start", "range-filter", "replay-mode",
     "target-processes", "target-processes-filter",
 })  # fmt: skip
+_COLONS = 3  # of a kernel id, an empty field for any: ::NAME:2
 _METRIC = re.compile(r"[a-z0-9]+__\w+(\.\w+)*,?")
 
 ALL_BY_DEFAULT = (2023, 3)  # --target-processes all, by the release notes
@@ -266,6 +267,9 @@ def _state_target(command: Command, say: Say) -> None:
     if re.search(r"\bjupyter\b|ipykernel", text):
         say("notebook", text)
     first = command.target[0] if command.target else ""
+    unread = next((w for w in command.target if re.match(r"\$\{?[A-Za-z_]", w)), None)
+    if unread is not None:
+        say("variable-in-command", unread, name=unread)
     if command.tool == "ncu" and _METRIC.fullmatch(first) and command.value("metrics"):
         say("metrics-with-blank", first, metric=first)
     if not command.tool.startswith("nsys"):
@@ -276,7 +280,8 @@ def _state_target(command: Command, say: Say) -> None:
         say("target-is-shell-script", first, name=first)
     everything = " ".join(command.target)
     ranks = re.search(
-        r"(?:--nproc[_-]per[_-]node|--tensor-parallel-size|--num[_-]processes|-tp|-np|-n)[ =](\d+)",
+        r"(?:--nproc[_-]per[_-]node|--tensor-parallel-size|--num[_-](?:processes|gpus)|-tp|-np|-n)"
+        r"[ =](\d+)",
         everything,
     )
     if ranks and int(ranks.group(1)) > 1:
@@ -307,12 +312,15 @@ def _state_filters(command: Command, say: Say) -> None:
             if re.search(r"[*.|^$+?\\]|\[|\]", value):
                 guess = re.sub(r"(?<!\.)\*", ".*", value)
                 say("kernel-exact-name", f"-k {value}", name=value, regex=f"regex:{guess}")
-            elif base == "function" and re.search(r"[<(]|::", value):
+            elif base == "function" and re.search(r"[<(]|::|^void\b", value):
                 say("kernel-name-of-template", f"-k {value}", name=value)
         if name == "kernel-name" and value.startswith("regex:"):
             base = command.value("kernel-name-base") or "function"
-            if base == "function" and re.search(r"[<]|::|\\\(", value):
+            if base == "function" and re.search(r"[<]|::|\\\(|:\^?void\b", value):
                 say("kernel-name-of-template", f"-k {value}", name=value)
+        if name == "kernel-id" and value.replace("regex:", "").count(":") < _COLONS:
+            form = {"allowed": "CONTEXT:STREAM:NAME:INVOCATION", "nearest": f"::{value}:"}
+            say("option-value-bad", f"--{name} {value}", name=f"--{name}", value=value, **form)
         if name == "launch-count" and not value.isdigit():
             say("launch-count-not-positive", f"--{name} {value}", value=value)
         if name == "launch-count" and value.isdigit() and int(value) == 0:
