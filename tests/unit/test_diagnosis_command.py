@@ -126,7 +126,7 @@ def test_a_command_that_will_not_do_what_is_meant(command: str, code: str) -> No
     [
         "ncu --kernel-name 'regex:flash_fwd_(splitkv_)?kernel' -c 5 -o /results/r.ncu-rep a.out",
         "ncu -k regex:'flash_fwd|paged_attention' --launch-skip 100 --launch-count 5 python3 x.py",
-        "ncu --kernel-id '::regex:^.*gemm.*$:' -c 3 a.out",
+        "ncu --kernel-id '::regex:^.*gemm.*$:' -s 2 -c 3 a.out",
         "ncu --nvtx --nvtx-include 'vllm@decode/' -c 5 a.out",
         "ncu --nvtx --nvtx-include '[outer' --nvtx-exclude 'warmup/' -c 5 a.out",
         "ncu --metrics group:memory__dram_table,sm__cycles_elapsed.avg a.out",

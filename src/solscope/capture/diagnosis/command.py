@@ -321,6 +321,8 @@ def _state_filters(command: Command, say: Say) -> None:
         if name == "kernel-id" and value.replace("regex:", "").count(":") < _COLONS:
             form = {"allowed": "CONTEXT:STREAM:NAME:INVOCATION", "nearest": f"::{value}:"}
             say("option-value-bad", f"--{name} {value}", name=f"--{name}", value=value, **form)
+        if name == "kernel-id" and any(_places(value)):
+            say("kernel-id-with-place", f"--{name} {value}", name=value)
         if name == "launch-count" and not value.isdigit():
             say("launch-count-not-positive", f"--{name} {value}", value=value)
         if name == "launch-count" and value.isdigit() and int(value) == 0:
@@ -335,6 +337,12 @@ def _state_filters(command: Command, say: Say) -> None:
         if name == "set" and value and value not in sets and not value.startswith("regex:"):
             near = difflib.get_close_matches(value, sets, n=1, cutoff=0.4)
             say("option-typo", f"--set {value}", given=value, nearest=near[0] if near else "full")
+
+
+def _places(value: str) -> tuple[str, str, str]:
+    """Context, stream and invocation of a kernel id, ``CONTEXT:STREAM:[regex:]NAME:INVOCATION``."""
+    parts = value.split(":")
+    return (parts[0], parts[1], parts[-1]) if len(parts) > _COLONS else ("", "", "")
 
 
 def _state_regex(option: str, text: str, say: Say) -> None:
