@@ -39,8 +39,16 @@ _PREFIX = re.compile(
 
 
 def is_record(text: str) -> bool:
-    """Whether a text of one line is a log store's record rather than a document of its own."""
-    return text.lstrip().startswith("{") and bool(re.search(r'"(?:log|MESSAGE)"\s*:\s*"', text))
+    """Whether a text is one record of a log store rather than a document of its own."""
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return False
+    carries = any(isinstance(found.get(key), str) for key in ("log", "MESSAGE"))
+    holds_a_line = any(_MARKER.search(value) for value in found.values() if isinstance(value, str))
+    return "apiVersion" not in found and (carries or holds_a_line)
 
 
 def without_prefix(line: str) -> str:
