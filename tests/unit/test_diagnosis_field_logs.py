@@ -200,3 +200,10 @@ def test_where_nothing_is_known_the_lines_that_look_like_complaints_are_shown() 
 def test_complaints_of_other_tools_are_not_shown_beside_a_known_cause() -> None:
     found = of("my tool: error: something\n" + "\n".join(RUN))
     assert [line.text for line in found.unknown] == [RUN[2]]
+
+
+def test_a_message_whose_quotes_are_escaped_is_the_same_message() -> None:
+    found = of(
+        'level=error msg="exec failed: exec: \\"bash\\": executable file not found in $PATH"'
+    )
+    assert found.summary == "The container has no program called bash"

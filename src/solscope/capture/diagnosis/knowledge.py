@@ -157,7 +157,9 @@ class Pattern:
         found = self.regex.search(line)
         if found is None:
             return None
-        return {k: v.strip() for k, v in found.groupdict().items() if v is not None}
+        # A quote may be escaped, as in a message within a record.
+        values = {k: v.strip() for k, v in found.groupdict().items() if v is not None}
+        return {k: v.rstrip("\\") for k, v in values.items()}
 
     def match_across(self, text: str, seam: int) -> dict[str, str] | None:
         """The values of the placeholders in a text without blanks, or ``None`` where it does not
@@ -191,7 +193,7 @@ def _expression(text: str) -> str:
 def _literal(text: str) -> str:
     words = re.split(r"(\s+)", text)
     out = [r"\s+" if word.isspace() else re.escape(word) for word in words if word]
-    return _QUOTES.sub("[\"'\u201c\u201d\u2018\u2019`]", "".join(out))
+    return _QUOTES.sub("\\\\\\\\?[\"'\u201c\u201d\u2018\u2019`]", "".join(out))
 
 
 def _anchor(text: str) -> str:
