@@ -30,7 +30,9 @@ TITLES = {
     "lint": "Commands, before they run",
     "replay": "Replay and memory",
     "report": "Reports",
-    "cluster": "Server, pod and cluster",
+    "nsys": "Nsight Systems",
+    "server": "Server and workers",
+    "cluster": "Pod and cluster",
     "figures": "Stated figures",
 }
 
@@ -132,6 +134,9 @@ def _conditions(part: CauseRule | Clause, knowledge: Knowledge) -> str:
     text = "".join(told)
     if part.none:
         text += "; not with " + ", ".join(_condition(one, knowledge) for one in part.none)
+    if isinstance(part, CauseRule) and part.overcome_by:
+        later = ", ".join(_condition(one, knowledge) for one in part.overcome_by)
+        text += f"; told as passed where one of these follows in the same file: {later}"
     return text
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from tests import corpus
 
-from solscope.capture.diagnosis.knowledge import Knowledge, load, sample_of
+from solscope.capture.diagnosis.knowledge import PLACEHOLDER, Knowledge, load, sample_of
 from solscope.capture.diagnosis.scanning import Facts, Scanner
 from solscope.capture.diagnosis.truncation import FEWEST_LETTERS
 
@@ -98,7 +98,7 @@ def test_a_message_that_is_cut_is_recognised_or_shown_as_the_nearest(share: floa
     knowledge = load()
     scanner = Scanner(knowledge)
     by_text = {
-        text: name
+        PLACEHOLDER.sub("…", text): name
         for name, template in knowledge.templates.items()
         for text in (*template.match, *template.begins)
     }

@@ -80,12 +80,83 @@ def test_a_good_command_is_called_good() -> None:
         ),
         ("ncu --mode attach --hostname node", "attach-needs-launch"),
         ("ncu --mode launch python x.py", "launch-mode-suspends"),
+        ("ncu --kernel-id ::gemm:5 -s 3 a.out", "skip-with-kernel-id"),
+        ("ncu --metrics sm__cycles_elapsed.avg dram__bytes_read.sum a.out", "metrics-cut-by-blank"),
+        (
+            "ncu --metrics sm__cycles_elapsed.avg, dram__bytes_read.sum a.out",
+            "metrics-cut-by-blank",
+        ),
+        ("ncu -c 1 vllm serve m --profile-from-start off", "options-behind-the-program"),
+        ("ncu --replay-mode applicaton a.out", "option-value-not-taken"),
+        ("ncu --cache-control off a.out", "option-value-not-taken"),
+        ("ncu -s many a.out", "option-value-not-taken"),
+        ("ncu --section '.*' a.out", "section-pattern-without-regex"),
+        ("ncu -k 'regex:(' a.out", "regular-expression-broken"),
+        ("ncu --nvtx --nvtx-exclude warmup a.out", "nvtx-exclusion-without-slash"),
+        ("ncu --kill yes a.out", "kill-without-count"),
+        ("ncu --replay-mode application vllm serve m", "server-under-application-replay"),
+        ("srun -n 4 ncu -o r.ncu-rep a.out", "one-report-name-for-all-ranks"),
+        ("mpirun -np=2 ncu -o r.ncu-rep a.out", "one-report-name-for-all-ranks"),
+        (
+            "torchrun --nproc_per_node=4 --no-python ncu -o r python t.py",
+            "one-report-name-for-all-ranks",
+        ),
+        (
+            "kubectl exec p -- bash -c \"cd /w && ncu -k 'gemm*' a.out\"",
+            "exact-name-looks-like-pattern",
+        ),
+        ("docker exec p sh -lc 'ncu --attach 17'", "option-gone"),
+        ("VLLM_WORKER_MULTIPROC_METHOD=fork ncu -c 1 vllm serve m", "workers-forked"),
+        ("ncu -c 1 jupyter notebook", "notebook-target"),
+        ("python x.py", "command-without-profiler"),
+        ("ncu -k 'regex:void.*flash' a.out", "template-name-needs-demangled"),
+        ("ncu --kernel-id gemm a.out", "option-value-not-taken"),
+        ("ncu --set full deepspeed --num_gpus 4 t.py", "many-ranks-under-one-ncu"),
+        ('"C:\\Program Files\\ncu.exe" -k "gemm*" app.exe', "exact-name-looks-like-pattern"),
     ],
 )
 def test_a_command_that_will_not_do_what_is_meant(command: str, code: str) -> None:
     found = lint(command)
     assert code in [cause.code for cause in found.causes]
     assert found.outcome is Outcome.CAUSE
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ncu --kernel-name 'regex:flash_fwd_(splitkv_)?kernel' -c 5 -o /results/r.ncu-rep a.out",
+        "ncu -k regex:'flash_fwd|paged_attention' --launch-skip 100 --launch-count 5 python3 x.py",
+        "ncu --kernel-id '::regex:^.*gemm.*$:' -s 2 -c 3 a.out",
+        "ncu --nvtx --nvtx-include 'vllm@decode/' -c 5 a.out",
+        "ncu --nvtx --nvtx-include '[outer' --nvtx-exclude 'warmup/' -c 5 a.out",
+        "ncu --metrics group:memory__dram_table,sm__cycles_elapsed.avg a.out",
+        "ncu --set full --section SpeedOfLight --import-source yes -o rep -f a.out",
+        "ncu --section regex:SpeedOfLight --device 0 --force a.out",
+        "ncu --replay-mode range --nvtx --nvtx-include 'r/' a.out",
+        "ncu --replay-mode app-range --communicator tcp -k regex:nccl mpirun -np 8 a.out",
+        "ncu --clock-control boost a.out",
+        "ncu --import r.ncu-rep --page source --csv --print-source sass",
+        "ncu --query-metrics --chip gh100",
+        "sudo -E env PATH=$PATH ncu -c 3 -k regex:gemm a.out",
+        "docker run --rm --cap-add=SYS_ADMIN img ncu -k regex:gemm -c 3 a.out 2>&1 | tee l",
+        "kubectl exec p -c vllm -- ncu -k regex:gemm -c 3 a.out",
+        "mpirun -np 2 ncu -o r_%q{OMPI_COMM_WORLD_RANK} a.out",
+        "ncu --target-processes all torchrun --nproc_per_node=1 t.py",
+        "uv run ncu -k regex:gemm -c 1 a.out",
+        "ncu \\\n  --set roofline \\\n  -c 3 \\\n  a.out",
+        "ncu --config-file off --check-exit-code no -c 1 vllm bench latency --model m",
+    ],
+)
+def test_nothing_is_said_against_commands_that_do_what_is_meant(command: str) -> None:
+    found = lint(command)
+    assert (found.outcome, [c.code for c in found.causes]) == (Outcome.WELL, ["command-fine"])
+
+
+@pytest.mark.parametrize("value", ["off", "no", "None!"])
+def test_who_wants_no_control_is_told_the_word_for_it(value: str) -> None:
+    for option in ("--cache-control", "--clock-control"):
+        (cause,) = lint(f"ncu {option} {value} a.out").causes
+        assert cause.remedies == (f"`{option} none`",)
 
 
 @pytest.mark.parametrize(
@@ -250,3 +321,8 @@ def test_several_commands_are_judged_each_by_itself() -> None:
     found = diagnose([Evidence(name="cmds.txt", text=text)])
     assert [c.code for c in found.causes] == ["nvtx-option-forgotten", "launch-count-zero"]
     assert [f.where for c in found.causes for f in c.evidence] == ["cmds.txt:1", "cmds.txt:3"]
+
+
+def test_what_only_the_shell_knows_is_said_to_be_unread() -> None:
+    found = lint("ncu $NCU_OPTS -c 1 python x.py")
+    assert "variable-not-read" in [c.code for c in found.harmless]

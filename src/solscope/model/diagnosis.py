@@ -70,7 +70,8 @@ class Cause:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownLine:
     """A complaint of the profiler that no template knows; ``nearest`` is the closest template's
-    text, and ``likeness`` how close it is (0 to 1)."""
+    text, and ``likeness`` how close it is (0 to 1). Where no line was known at all: a line of
+    another tool that looks like a complaint."""
 
     where: str
     text: str

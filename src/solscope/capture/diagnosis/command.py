@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import difflib
 import re
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 
+from solscope.capture.diagnosis import shell
 from solscope.capture.diagnosis.knowledge import numbers_of
 from solscope.capture.diagnosis.options import OPTIONS, SHORT, Option
 from solscope.capture.diagnosis.scanning import Facts
 
 Say = Callable[..., None]
 """Adds a fact of this command: code, text, fields by name."""
-
-PROFILERS = ("ncu", "nv-nsight-cu-cli", "nsys")
 
 # Programs that start the real target as a child or replace themselves by it.
 WRAPPERS = frozenset({
@@ -38,6 +37,19 @@ _VALUE_OPTIONS = {
 }
 _ONE_WORD_RUNNERS = {"uv": "run", "poetry": "run", "conda": "run", "accelerate": "launch"}
 
+_SHORTEST_BEGINNING = 5  # of an abbreviated long option, its dashes included
+
+# Long options that no server has: behind the target they are the target's own words.
+_NCU_ALONE = frozenset({
+    "app-replay-buffer", "app-replay-match", "app-replay-mode", "cache-control", "clock-control",
+    "force-overwrite", "graph-profiling", "import-source", "kernel-id", "kernel-name",
+    "kernel-name-base", "launch-count", "launch-skip", "launch-skip-before-match",
+    "nvtx-exclude", "nvtx-include", "profile-from-start", "range-filter", "replay-mode",
+    "target-processes", "target-processes-filter",
+})  # fmt: skip
+_COLONS = 3  # of a kernel id, an empty field for any: ::NAME:2
+_METRIC = re.compile(r"[a-z0-9]+__\w+(\.\w+)*,?")
+
 ALL_BY_DEFAULT = (2023, 3)  # --target-processes all, by the release notes
 
 _START = re.compile(
@@ -57,6 +69,7 @@ class Command:
     unknown: list[str] = field(default_factory=list)
     target: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
+    launcher: tuple[str, int] | None = None
     broken: str | None = None
 
     def value(self, name: str) -> str | None:
@@ -85,25 +98,19 @@ def find(text: str, name: str) -> list[Command]:
 def parse(text: str, where: str) -> Command:
     """Take one command line apart. A line that a shell would refuse is ``broken``."""
     try:
-        words = shlex.split(text, comments=False)
+        before, words = shell.split(text)
     except ValueError as error:
         return Command(tool="ncu", text=text, where=where, broken=str(error))
-    environment: dict[str, str] = {}
-    while words and not _is_profiler(words[0]):
-        name, sign, value = words.pop(0).partition("=")
-        if sign:
-            environment[name] = value
-    tool = words.pop(0).rsplit("/", 1)[-1] if words else ""
+    pairs = [word.partition("=") for word in before if not word.startswith("-")]
+    environment = {name: value for name, sign, value in pairs if sign}
+    tool = shell.tool_of(words.pop(0)) if words else ""
     command = Command(tool=tool, text=text, where=where, environment=environment)
+    command.launcher = shell.ranks_of(before)
     if tool.startswith("nsys"):
         _parse_other(words, command)
     else:
         _parse_ncu(words, command)
     return command
-
-
-def _is_profiler(word: str) -> bool:
-    return word.rsplit("/", 1)[-1] in PROFILERS
 
 
 def _parse_ncu(words: list[str], command: Command) -> None:
@@ -130,9 +137,14 @@ def _parse_ncu(words: list[str], command: Command) -> None:
 
 
 def _option(name: str) -> Option | None:
-    if name.startswith("--"):
+    """The option of that name; a beginning that only one option has stands for it, as ncu takes
+    it (NVIDIA's own examples write `--device`)."""
+    if not name.startswith("--"):
+        return SHORT.get(name[1:])
+    if name[2:] in OPTIONS or len(name) < _SHORTEST_BEGINNING:
         return OPTIONS.get(name[2:])
-    return SHORT.get(name[1:])
+    begun = [o for o in OPTIONS.values() if o.name.startswith(name[2:]) and not o.never]
+    return begun[0] if len(begun) == 1 else None
 
 
 def _parse_other(words: list[str], command: Command) -> None:
@@ -156,12 +168,16 @@ def state(command: Command, facts: Facts, version: str | None) -> None:
     if command.broken:
         say("broken-command", command.broken, why=command.broken)
         return
+    if not command.tool:
+        say("no-profiler", command.text, why="none of its words is ncu or nsys")
+        return
     target = " ".join(command.target[:4])
     say("command", f"{command.tool} … {target}", tool=command.tool, target=target)
     for name, value in command.options:
         text = f"--{name} {value}".strip()
         facts.add(f"opt-{name}", where, text, {"value": value})
         _state_version(OPTIONS[name], text, version, say)
+        _state_value(OPTIONS[name], value, text, say)
     for name in command.unknown:
         near = difflib.get_close_matches(name.lstrip("-"), OPTIONS, n=1, cutoff=0.6)
         say("unknown-option", name, name=name, nearest=f"--{near[0]}" if near else "none")
@@ -201,6 +217,17 @@ def _state_version(option: Option, text: str, version: str | None, say: Say) -> 
         say("option-too-new", text, name=name, since=option.since, version=version)
 
 
+def _state_value(option: Option, value: str, text: str, say: Say) -> None:
+    """A value that is none of an option's words."""
+    if not option.values or any(fnmatch(value.lower(), word) for word in option.values):
+        return
+    near = difflib.get_close_matches(value.lower(), option.values, n=1, cutoff=0.4)
+    nearest = near[0] if near else option.values[0]
+    allowed = ", ".join(option.values)
+    name = f"--{option.name}"
+    say("option-value-bad", text, name=name, value=value, allowed=allowed, nearest=nearest)
+
+
 def real_target(words: list[str]) -> tuple[list[str], list[str]]:
     """The wrappers in front of a target, and the words of the target behind them."""
     wrappers: list[str] = []
@@ -235,12 +262,26 @@ def _state_target(command: Command, say: Say) -> None:
     server = next((s for s in SERVERS if program == s or f" {s}" in f" {text}"), None)
     if server or re.search(r"\bserve\b|api_server|launch_server", text):
         say("target-is-server", text, name=server or program)
+    if re.search(r"\bserve\b|-serve\b|api_server|launch_server|tritonserver", text):
+        say("target-never-ends", text, name=program)
+    if re.search(r"\bjupyter\b|ipykernel", text):
+        say("notebook", text)
     first = command.target[0] if command.target else ""
+    unread = next((w for w in command.target if re.match(r"\$\{?[A-Za-z_]", w)), None)
+    if unread is not None:
+        say("variable-in-command", unread, name=unread)
+    if command.tool == "ncu" and _METRIC.fullmatch(first) and command.value("metrics"):
+        say("metrics-with-blank", first, metric=first)
+    if not command.tool.startswith("nsys"):
+        for word in command.target[1:]:
+            if word.startswith("--") and word[2:].partition("=")[0] in _NCU_ALONE:
+                say("option-behind-target", word, name=word.partition("=")[0], program=first)
     if first.endswith((".sh", ".bash")):
         say("target-is-shell-script", first, name=first)
     everything = " ".join(command.target)
     ranks = re.search(
-        r"(?:--nproc[_-]per[_-]node|--tensor-parallel-size|--num[_-]processes|-tp|-np|-n)[ =](\d+)",
+        r"(?:--nproc[_-]per[_-]node|--tensor-parallel-size|--num[_-](?:processes|gpus)|-tp|-np|-n)"
+        r"[ =](\d+)",
         everything,
     )
     if ranks and int(ranks.group(1)) > 1:
@@ -257,6 +298,13 @@ def _needs_no_target(command: Command) -> bool:
 
 def _state_filters(command: Command, say: Say) -> None:
     for name, value in command.options:
+        if name == "nvtx-exclude" and value and not re.search(r"[/\[\]]", value):
+            say("nvtx-exclude-plain-name", f"--{name} {value}", name=value.split("@")[-1])
+        if name in ("kernel-name", "section") and value.startswith("regex:"):
+            _state_regex(name, value.removeprefix("regex:"), say)
+        if name in ("launch-skip", "launch-skip-before-match") and not value.isdigit():
+            whole = {"allowed": "a whole number", "nearest": "0"}
+            say("option-value-bad", f"--{name} {value}", name=f"--{name}", value=value, **whole)
         if name == "nvtx-include" and value and not re.search(r"[/\[\]]", value):
             say("nvtx-plain-name", f"--{name} {value}", name=value.split("@")[-1])
         if name == "kernel-name" and value and not value.startswith("regex:"):
@@ -264,16 +312,24 @@ def _state_filters(command: Command, say: Say) -> None:
             if re.search(r"[*.|^$+?\\]|\[|\]", value):
                 guess = re.sub(r"(?<!\.)\*", ".*", value)
                 say("kernel-exact-name", f"-k {value}", name=value, regex=f"regex:{guess}")
-            elif base == "function" and re.search(r"[<(]|::", value):
+            elif base == "function" and re.search(r"[<(]|::|^void\b", value):
                 say("kernel-name-of-template", f"-k {value}", name=value)
         if name == "kernel-name" and value.startswith("regex:"):
             base = command.value("kernel-name-base") or "function"
-            if base == "function" and re.search(r"[<]|::|\\\(", value):
+            if base == "function" and re.search(r"[<]|::|\\\(|:\^?void\b", value):
                 say("kernel-name-of-template", f"-k {value}", name=value)
+        if name == "kernel-id" and value.replace("regex:", "").count(":") < _COLONS:
+            form = {"allowed": "CONTEXT:STREAM:NAME:INVOCATION", "nearest": f"::{value}:"}
+            say("option-value-bad", f"--{name} {value}", name=f"--{name}", value=value, **form)
+        if name == "kernel-id" and any(_places(value)):
+            say("kernel-id-with-place", f"--{name} {value}", name=value)
         if name == "launch-count" and not value.isdigit():
             say("launch-count-not-positive", f"--{name} {value}", value=value)
         if name == "launch-count" and value.isdigit() and int(value) == 0:
             say("launch-count-not-positive", f"--{name} {value}", value=value)
+    for name, value in command.options:
+        if name == "section" and re.search(r"[*+|^$\\]", value) and not value.startswith("regex:"):
+            say("section-pattern", f"--section {value}", name=value)
     if command.value("set") == "basic" and command.value("metrics") is None:
         say("set-without-roofline", "--set basic", name="basic")
     sets = ("basic", "detailed", "full", "roofline", "nvlink", "pmsampling")
@@ -283,10 +339,26 @@ def _state_filters(command: Command, say: Say) -> None:
             say("option-typo", f"--set {value}", given=value, nearest=near[0] if near else "full")
 
 
+def _places(value: str) -> tuple[str, str, str]:
+    """Context, stream and invocation of a kernel id, ``CONTEXT:STREAM:[regex:]NAME:INVOCATION``."""
+    parts = value.split(":")
+    return (parts[0], parts[1], parts[-1]) if len(parts) > _COLONS else ("", "", "")
+
+
+def _state_regex(option: str, text: str, say: Say) -> None:
+    try:
+        re.compile(text)
+    except re.error as error:
+        say("regex-broken", f"--{option} regex:{text}", name=f"--{option}", why=str(error))
+
+
 def _state_output(command: Command, say: Say) -> None:
     path = command.value("export")
     if not path:
         return
+    if command.launcher and "%" not in path:
+        launcher, ranks = command.launcher
+        say("output-of-all-ranks", f"-o {path}", path=path, launcher=launcher, ranks=str(ranks))
     folder = path.rpartition("/")[0]
     if folder:
         say("output-folder", f"-o {path}", path=folder)

@@ -22,6 +22,11 @@ COLLECTIVE = re.compile(
 )
 
 
+_REFUSALS = (
+    "counter-permission",
+    "status-insufficient-permissions",
+    "cupti-insufficient-privileges",
+)
 _ENDS = (
     "profiling-done",
     "profiling-tail",
@@ -35,9 +40,10 @@ _ENDS = (
 def derive(facts: Facts) -> None:
     """Add every derived fact. Order matters only where one builds on another."""
     for step in (
-        _counter_gate,
         _capabilities,
+        _counter_gate,
         _progress,
+        _overcome,
         _collectives,
         _versions,
         _chips,
@@ -82,6 +88,8 @@ def _counter_gate(facts: Facts) -> None:
         code = "counters-open" if fact.fields.get("value") == "0" else "counters-locked"
         if code == "counters-locked" and facts.first("profiling-done"):
             continue  # counters were read: the process has the capability
+        if code == "counters-locked" and facts.first("has-sys-admin"):
+            code = "counters-locked-capable"
         _add(facts, code, fact, node=name)
     other = [f for f in params if here and f not in here]
     if other and other[0].fields.get("value") != here[0].fields.get("value"):
@@ -109,6 +117,20 @@ def _progress(facts: Facts) -> None:
         shown = dataclasses.replace(begun, text=quote(begun.text))
         waits = "yes" if COLLECTIVE.search(_kernel(begun)) else "no"
         _add(facts, "unfinished-kernel", shown, kernel=_kernel(begun), waits=waits)
+
+
+def _overcome(facts: Facts) -> None:
+    """Failures behind which a launch was profiled to the end: of an earlier run, or only texts."""
+    done = facts.last.get("profiling-done")
+    if done is None:
+        return
+    reached = facts.last_order["profiling-done"]
+    refused = [fact for code in _REFUSALS if (fact := facts.first(code)) is not None]
+    if refused and all(facts.last_order[fact.code] < reached for fact in refused):
+        _add(facts, "refusal-overcome", refused[0], kernel=_kernel(done))
+    if 0 < facts.last_order.get("no-kernels-profiled", 0) < reached:
+        shown = dataclasses.replace(done, text=quote(done.text))
+        _add(facts, "later-run-worked", shown, kernel=_kernel(done))
 
 
 def _unfinished(facts: Facts) -> LogFact | None:

@@ -8,9 +8,10 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from solscope.capture.diagnosis import command, figures, manifest
+from solscope.capture.diagnosis import command, figures, framing, manifest
+from solscope.capture.diagnosis.blocks import Readable
 from solscope.capture.diagnosis.redaction import redact
-from solscope.capture.diagnosis.scanning import SMALL_FILE_BYTES, Facts, Readable, Scanner
+from solscope.capture.diagnosis.scanning import SMALL_FILE_BYTES, Facts, Scanner
 
 SM_COUNT = "device__attribute_multiprocessor_count"
 
@@ -39,7 +40,10 @@ class Intake:
         """Read one thing. Raises :class:`OSError` where a file cannot be read."""
         name = redact(item.name)
         if item.is_command:
-            self.commands.append(command.parse(item.text or "", name))
+            one = command.parse(item.text or "", name)
+            self.commands.append(one)
+            pairs = [(key, f"{key}={value}") for key, value in one.environment.items()]
+            self.scanner.scan_pairs(pairs, name, self.facts)
         elif item.text is not None:
             self._take_text(item.text, name)
         elif item.stream is not None:
@@ -64,7 +68,7 @@ class Intake:
             self.facts.add("empty-file", name, "(no bytes)", {"file": name})
             return
         self.commands += command.find(text, name)
-        documents = manifest.parse(text, name)
+        documents = None if framing.is_record(text) else manifest.parse(text, name)
         if documents is None:
             self.scanner.scan_text(text, name, self.facts)
             self._take_table(text, name)

@@ -34,11 +34,13 @@ class Judge:
             grounds = self._grounds(rule, facts)
             if grounds is not None:
                 cause = self._cause(rule, grounds, facts)
+                later = _later(rule, grounds, facts)
+                cause = cause if later is None else _passed(cause, later)
                 found.append((_rank(rule, cause), rule, cause))
         faults = (Role.CAUSE, Role.SUSPECT)
         firmest = min((rule.fallback for _, rule, c in found if c.role in faults), default=0)
         found = [e for e in found if e[1].fallback <= firmest]
-        hidden = {code for _, rule, _ in found for code in rule.hides}
+        hidden = {c for _, rule, cause in found if cause.role == rule.role for c in rule.hides}
         kept = [(rank, cause) for rank, rule, cause in found if rule.id not in hidden]
         return tuple(cause for _, cause in sorted(kept, key=lambda pair: pair[0]))
 
@@ -113,6 +115,30 @@ class _Filler:
         return f"({name} not stated)" if value is None else redact(value)[:LONGEST_FIELD]
 
 
+def _later(rule: CauseRule, grounds: Sequence[LogFact], facts: Facts) -> LogFact | None:
+    """What shows that the trouble passed: a fact behind all grounds, in the file of the last."""
+    codes = {fact.code for fact in grounds if fact.is_timed}
+    if not codes:
+        return None
+    end = max(facts.last_order[code] for code in codes if code in facts.last_order)
+    place = max((facts.last[c] for c in codes if c in facts.last), key=lambda f: f.order).where
+    for code in rule.overcome_by:
+        fact = facts.last.get(code)
+        if fact is not None and facts.last_order[code] > end and _file(fact.where) == _file(place):
+            return fact
+    return None
+
+
+def _file(where: str) -> str:
+    return where.rpartition(":")[0]
+
+
+def _passed(cause: Cause, later: LogFact) -> Cause:
+    why = (*cause.why, f"It passed: {later.where} is behind it in the same file.")
+    title = f"{cause.title} (it passed)"
+    return replace(cause, role=Role.HARMLESS, title=title, why=why, remedies=(), checks=())
+
+
 def _evidence(grounds: Iterable[LogFact]) -> tuple[LogFact, ...]:
     """The distinct lines, in reading order."""
     distinct: dict[tuple[str, str], LogFact] = {}
@@ -149,7 +175,7 @@ def conclude(
             for t in knowledge.templates.values()
             if t.is_consequence and t.id in facts.counts and t.id not in grounds
         ),
-        unknown=tuple(facts.unknown),
+        unknown=tuple(facts.unknown or (facts.complaints if code in _NOTHING else ())),
         read=tuple(read),
     )
 
@@ -173,7 +199,7 @@ def _answer(
             "Undecided: the profiler reports an error that no template knows",
             (_UNKNOWN_CHECK,),
         )
-    if "no-kernels-profiled" in facts.counts:
+    if "no-kernels-profiled" in facts.counts and "later-run-worked" not in facts.counts:
         return (
             Outcome.UNDECIDED,
             "no-kernels-undecided",
@@ -199,13 +225,17 @@ def _answer(
             "Undecided: lines were recognised, but none is a fault or a finished profile",
             _EMPTY_CHECKS,
         )
+    but = ", only complaints of another one" if facts.complaints else ""
     return (
         Outcome.UNDECIDED,
         "nothing-recognised",
-        "Undecided: no line of a known profiler, server or cluster tool was found",
+        f"Undecided: no line of a known profiler, server or cluster tool was found{but}",
         (_OTHER_INPUT_CHECK,),
     )
 
+
+_NOTHING = ("nothing-recognised", "nothing-decided")
+"""Answers with which lines of other tools are shown that look like complaints."""
 
 _UNKNOWN_CHECK = Check(
     do="run the same capture once more on a trivial kernel (any small CUDA sample), same options",
@@ -217,6 +247,12 @@ _EMPTY_CHECKS = (
         do="run it again with `ncu --verbose --log-file ncu.log …` and diagnose that log",
         decides="each launch that was passed over is then listed with its reason (name filter, "
         "NVTX, range, skip count, chip, device)",
+    ),
+    Check(
+        do="grep 'Connected to process' in the whole log",
+        decides="no such line: no process that ncu followed used CUDA (it failed before, it is a "
+        "wrapper under `application-only`, or it has no GPU work). One: its launches were passed "
+        "over",
     ),
     Check(
         do='give the command too: `solscope diagnose LOG --command "ncu …"`',

@@ -73,9 +73,10 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class CauseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A cause, told by facts.
 
-    ``hides`` names causes that this one explains away; ``rank`` breaks ties (lower first); a
-    ``fallback`` stands only where no cause of a lower one does; ``sources`` and ``cases`` say
-    where it was learnt.
+    ``overcome_by`` are facts that, later in the same file, show that the trouble passed: the cause
+    is then told as harmless. ``hides`` names causes that this one explains away; ``rank`` breaks
+    ties (lower first); a ``fallback`` stands only where no cause of a lower one does; ``sources``
+    and ``cases`` say where it was learnt.
     """
 
     id: str
@@ -88,6 +89,7 @@ class CauseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     remedies: tuple[str, ...] = ()
     checks: tuple[CheckData, ...] = ()
     also: tuple[Clause, ...] = ()
+    overcome_by: tuple[str, ...] = ()
     hides: tuple[str, ...] = ()
     rank: int = 50
     fallback: int = 0
@@ -140,20 +142,34 @@ class Pattern:
     stand alone.
     """
 
-    __slots__ = ("anchor", "regex", "text", "word")
+    __slots__ = ("_loose", "anchor", "is_pinned", "regex", "text", "word")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.regex = re.compile(_expression(text), re.IGNORECASE)
         self.anchor = _anchor(text)
         self.word = _word(text)
+        self.is_pinned = text.startswith("^")
+        self._loose: re.Pattern[str] | None = None
 
     def match(self, line: str) -> dict[str, str] | None:
         """The values of the placeholders, or ``None`` where the line does not match."""
         found = self.regex.search(line)
         if found is None:
             return None
-        return {k: v.strip() for k, v in found.groupdict().items() if v is not None}
+        # A quote may be escaped, as in a message within a record.
+        values = {k: v.strip() for k, v in found.groupdict().items() if v is not None}
+        return {k: v.rstrip("\\") for k, v in values.items()}
+
+    def match_across(self, text: str, seam: int) -> dict[str, str] | None:
+        """The values of the placeholders in a text without blanks, or ``None`` where it does not
+        match, or matches on one side of the seam alone."""
+        if self._loose is None:
+            self._loose = re.compile(self.regex.pattern.replace(r"\s+", r"\s*"), re.IGNORECASE)
+        found = self._loose.search(text)
+        if found is None or not found.start() <= seam < found.end():
+            return None
+        return {k: v for k, v in found.groupdict().items() if v is not None}
 
 
 def _expression(text: str) -> str:
@@ -177,7 +193,7 @@ def _expression(text: str) -> str:
 def _literal(text: str) -> str:
     words = re.split(r"(\s+)", text)
     out = [r"\s+" if word.isspace() else re.escape(word) for word in words if word]
-    return _QUOTES.sub("[\"'\u201c\u201d\u2018\u2019`]", "".join(out))
+    return _QUOTES.sub("\\\\\\\\?[\"'\u201c\u201d\u2018\u2019`]", "".join(out))
 
 
 def _anchor(text: str) -> str:
@@ -347,6 +363,9 @@ def _validate_cause(rule: CauseRule, knowledge: Knowledge, fields: dict[str, set
         for code, name in FIELD_REFERENCE.findall(text):
             if code not in fields or name not in fields[code]:
                 raise BadKnowledge(f"{{{code}.{name}}} is no field of a fact", where=rule.id)
+    for code in rule.overcome_by:
+        if code not in fields:
+            raise BadKnowledge(f"no fact is called {code!r}", where=rule.id)
     for other in rule.hides:
         if other not in knowledge.causes:
             raise BadKnowledge(f"hides {other!r}, which is no cause", where=rule.id)

@@ -9,7 +9,8 @@ import msgspec
 
 class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An option. ``since`` and ``gone`` are releases (``2022.1``); ``never`` marks one that no
-    release had although it is often written."""
+    release had although it is often written; ``values`` are all that it takes, where these are
+    words of a fixed list (globs, as `boost*`)."""
 
     name: str
     short: str | None = None
@@ -18,6 +19,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     gone: str | None = None
     never: bool = False
     instead: str | None = None
+    values: tuple[str, ...] = ()
 
 
 class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,18 +7,16 @@ decoded and matched, so that a log of a hundred megabytes takes seconds.
 from __future__ import annotations
 
 import fnmatch
-import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from solscope.capture.diagnosis import truncation
-from solscope.capture.diagnosis.knowledge import Knowledge, Pattern, Template
+from solscope.capture.diagnosis import blocks, complaints, framing, truncation
+from solscope.capture.diagnosis.blocks import Readable
+from solscope.capture.diagnosis.knowledge import PLACEHOLDER, Knowledge, Pattern, Template
 from solscope.capture.diagnosis.redaction import quote
 from solscope.model.diagnosis import LogFact, UnknownLine
 
-BLOCK_BYTES = 1 << 20
 SMALL_FILE_BYTES = 1 << 18
 LONGEST_LINE_BYTES = 1 << 14
 KEPT_PER_CODE = 60
@@ -27,24 +25,14 @@ MOST_UNKNOWN = 1000
 """Of a level. What comes after is told by its known templates only; unknown lines are no longer
 read, so that a log of nothing but complaints takes no longer than any other."""
 
-NEAR_ENOUGH = 0.4
+NEAR_ENOUGH = 0.5
 OFTEN_ENOUGH = 64
 MOST_SHAPES = 20_000
 
 _TO_WORDS = bytes(c if (chr(c).isalnum() and c < 128) or c == 0x5F else 0x20 for c in range(256))
 
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
-_PREFIX = re.compile(r"={1,2}\s?(ERROR|WARNING|PROF|LOG)\s?={1,2}", re.IGNORECASE)
-_COMPLAINT = re.compile(r"^\s*={1,2}\s?(ERROR|WARNING)\s?={1,2}\s*(.*)$", re.IGNORECASE)
 _MARKERS = (b"==error==", b"==warning==")
-
-
-class Readable(Protocol):
-    """Anything that gives bytes."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """At most ``size`` bytes; none at the end."""
-        ...
 
 
 @dataclass(slots=True)
@@ -59,6 +47,7 @@ class Facts:
     last_order: dict[str, int] = field(default_factory=dict)
     order: int = 0
     seen: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
+    complaints: list[UnknownLine] = field(default_factory=list)
 
     def add(
         self,
@@ -149,7 +138,14 @@ class Scanner:
                         word = pattern.word.encode()
                         self._anchors_by_word.setdefault(word, set()).add(anchor)
         self._inner_words = {anchor: _inner_words(anchor) for anchor in self._by_anchor}
+        self._facts_only = {t.id for t in knowledge.templates.values() if t.level == "fact"}
         self._shapes: dict[bytes, _Shape] = {}
+        # A status name that may stand anywhere behind the prefix would be found in any next line.
+        self._across_lines = [
+            (framing.squeezed(e.pattern.anchor), e)
+            for e in self._messages()
+            if not e.pattern.text.startswith("==")
+        ]
         self._beginnings = [
             truncation.beginning_of(e.template, text, is_part=text in e.template.begins)
             for e in self._messages()
@@ -159,7 +155,7 @@ class Scanner:
     def scan(self, stream: Readable, name: str, facts: Facts) -> int:
         """Add the facts of a stream; returns the number of lines. ``name`` is shown as given."""
         number = 1
-        for block in _blocks(stream):
+        for block in blocks.blocks_of(stream):
             self._scan_block(block, name, number, facts)
             number += block.count(b"\n")
         return number
@@ -171,14 +167,17 @@ class Scanner:
         if not entries:
             return
         for number, line in enumerate(text.splitlines(), 1):
-            self._match(line, entries, f"{name}:{number}", facts, keep_unknown=False)
+            self._match(line, entries, f"{name}:{number}", facts)
 
     def scan_pairs(self, pairs: Iterable[tuple[str, str]], name: str, facts: Facts) -> None:
         """Add the facts of (path, ``key: value``) pairs of a structured file."""
         entries = [e for group in self._by_anchor.values() for e in group]
         entries += [e for e in self._by_file if _is_named(name, e.template.file)]
         for path, line in pairs:
-            self._match(line, entries, f"{name}:{path}", facts, keep_unknown=False)
+            for segment in framing.segments(line):
+                where = f"{name}:{path}"
+                if self._match(segment, entries, where, facts) <= self._facts_only:
+                    self._keep_unknown(segment, where, facts)
 
     def _scan_block(self, block: bytes, name: str, number: int, facts: Facts) -> None:
         if b"\x1b" in block:
@@ -186,6 +185,9 @@ class Scanner:
         if b"\t" in block:
             block = block.replace(b"\t", b" ")
         low = block.lower()
+        room = complaints.MOST - len(facts.complaints)
+        for found, line in complaints.first_of(block, low, number, room):
+            facts.complaints.append(UnknownLine(where=f"{name}:{found}", text=quote(line)))
         present = self._anchors_in(low)
         markers = [m for m in _MARKERS if m in low]
         enough = [m for m in markers if facts.counts.get(_unknown(m), 0) >= MOST_UNKNOWN]
@@ -193,12 +195,15 @@ class Scanner:
         if not present and not markers:
             return
         entries = [e for a in present for e in self._by_anchor[a]]
-        position = 0
-        for start, end in _lines_with(low, [*present, *markers]):
+        position = told = 0
+        for start, end in blocks.lines_with(low, [*present, *markers]):
+            if start < told:
+                continue  # the rest of a message that began above
             number += block.count(b"\n", position, start)
             position = start
             raw = block[start : min(end, start + LONGEST_LINE_BYTES)]
-            self._scan_line(raw, entries, name, number, facts)
+            told = end + 1
+            told += self._scan_line(raw, entries, f"{name}:{number}", facts, block, end + 1)
 
     def _anchors_in(self, low: bytes) -> list[bytes]:
         """The anchors that a block holds: first by its words, which is cheap, then by search."""
@@ -209,38 +214,43 @@ class Scanner:
         return [a for a in likely if self._inner_words[a] <= words and a in low]
 
     def _scan_line(
-        self, raw: bytes, entries: list[_Entry], name: str, number: int, facts: Facts
-    ) -> None:
-        """Match a line, or only count it where its shape (digits apart) was met often enough."""
+        self,
+        raw: bytes,
+        entries: list[_Entry],
+        where: str,
+        facts: Facts,
+        block: bytes,
+        next_line: int,
+    ) -> int:
+        """Match a line, or only count it where its shape (digits apart) was met often enough.
+        Returns the bytes of the next lines that were the rest of its message."""
         key = raw.translate(None, b"0123456789")
         shape = self._shapes.get(key)
         if shape is not None and shape.times >= OFTEN_ENOUGH:
             for fact in shape.facts:
                 facts.count_again(fact)
-            return
-        line = raw.decode("utf-8", "replace")
-        where = f"{name}:{number}"
+            return 0
         codes: list[str] = []
-        for segment in _segments(line):
-            codes += self._match(segment, entries, where, facts)
-        if shape is None and len(self._shapes) < MOST_SHAPES and codes:
+        taken = 0
+        for segment in framing.segments(raw.decode("utf-8", "replace")):
+            found = self._match(segment, entries, where, facts)
+            if found <= self._facts_only and framing.is_own(segment):
+                if not block.startswith(b"==", next_line):
+                    taken = self._match_wrapped(segment, block, next_line, where, facts)
+                if not taken:
+                    self._keep_unknown(segment, where, facts)
+            codes += found
+        if shape is None and len(self._shapes) < MOST_SHAPES and codes and not taken:
             shape = self._shapes[key] = _Shape()
         if shape is not None:
             shape.times += 1
             shape.facts = tuple(facts.last[code] for code in codes)
+        return taken
 
-    def _match(
-        self,
-        line: str,
-        entries: Iterable[_Entry],
-        where: str,
-        facts: Facts,
-        *,
-        keep_unknown: bool = True,
-    ) -> Iterable[str]:
+    def _match(self, line: str, entries: Iterable[_Entry], where: str, facts: Facts) -> set[str]:
         """Add the facts of a line; the codes that it matched."""
         low = line.lower()
-        known = False
+        bare: str | None = None
         done: set[str] = set()
         for entry in entries:
             if entry.template.id in done or (
@@ -248,18 +258,34 @@ class Scanner:
             ):
                 continue
             fields = entry.pattern.match(line)
+            if fields is None and entry.pattern.is_pinned:
+                bare = framing.without_prefix(line) if bare is None else bare
+                fields = entry.pattern.match(bare)
             if fields is None or any(no.match(line) is not None for no in entry.unless):
                 continue
             done.add(entry.template.id)
-            known = known or entry.template.level != "fact"
             timed = entry.template.level != "fact"
             facts.add(entry.template.id, where, line, fields, is_timed=timed)
-        if not known and keep_unknown:
-            self._keep_unknown(line, where, facts)
         return done
 
+    def _match_wrapped(self, line: str, block: bytes, start: int, where: str, facts: Facts) -> int:
+        """Add the message that a line begins and the next lines end; the bytes of those, or 0."""
+        seam = len(framing.squeezed(line))
+        for text, taken in framing.rejoined(line, block, start):
+            low = text.lower()
+            for anchor, entry in self._across_lines:
+                if anchor not in low:
+                    continue
+                fields = entry.pattern.match_across(text, seam)
+                if fields is None or any(no.match_across(text, 0) for no in entry.unless):
+                    continue
+                shown = f"{line} {block[start : start + taken - 1].decode('utf-8', 'replace')}"
+                facts.add(entry.template.id, where, shown, fields, is_timed=True)
+                return taken
+        return 0
+
     def _keep_unknown(self, line: str, where: str, facts: Facts) -> None:
-        hit = _COMPLAINT.match(line)
+        hit = framing.COMPLAINT.match(line)
         if hit is None or not hit.group(2).strip():
             return
         level, text = hit.group(1).lower(), hit.group(2).strip()
@@ -273,8 +299,9 @@ class Scanner:
         shown = quote(line)
         if len(facts.unknown) < KEPT_UNKNOWN and all(u.text != shown for u in facts.unknown):
             nearest, likeness = self._nearest_to(text, cut)
+            near = PLACEHOLDER.sub("…", nearest) if nearest else None
             facts.unknown.append(
-                UnknownLine(where=where, text=shown, nearest=nearest, likeness=likeness)
+                UnknownLine(where=where, text=shown, nearest=near, likeness=likeness)
             )
         facts.add(f"unknown-{level}", where, line, {"text": quote(text)}, is_timed=True)
 
@@ -317,64 +344,3 @@ def _unknown(marker: bytes) -> str:
 def _is_named(name: str, globs: tuple[str, ...]) -> bool:
     base = name.lower().replace("\\", "/").rsplit("/", 1)[-1]
     return any(fnmatch.fnmatch(base, glob) for glob in globs)
-
-
-def _segments(line: str) -> Iterator[str]:
-    """A line as the messages that share it: split at carriage returns, at escaped line ends and
-    where a profiler's prefix begins in the middle."""
-    if "\r" not in line and "\\" not in line and line.count("==", 2) <= 1:
-        yield line.rstrip()
-        return
-    for part in re.split(r"\r|\\n(?=.?={1,2}\w)|\\r\\n", line):
-        starts = [hit.start() for hit in _PREFIX.finditer(part)]
-        cuts = sorted({0, *starts, len(part)})
-        for begin, end in itertools.pairwise(cuts):
-            if part[begin:end].strip():
-                yield part[begin:end].rstrip()
-
-
-def _lines_with(low: bytes, needles: list[bytes]) -> list[tuple[int, int]]:
-    """Start and end of each line that holds one of the needles, in order."""
-    lines: dict[int, int] = {}
-    for needle in needles:
-        position = low.find(needle)
-        while position >= 0:
-            start = low.rfind(b"\n", 0, position) + 1
-            end = low.find(b"\n", position)
-            end = len(low) if end < 0 else end
-            lines[start] = end
-            position = low.find(needle, end)
-    return sorted(lines.items())
-
-
-def _blocks(stream: Readable) -> Iterator[bytes]:
-    """The stream in blocks that end at line ends (a line of several blocks is cut)."""
-    rest = b""
-    first = True
-    codec: str | None = None
-    while True:
-        data = stream.read(BLOCK_BYTES)
-        if first:
-            codec = _wide_codec(data)
-            first = False
-        if not data:
-            break
-        if codec:
-            data = data.decode(codec, "replace").encode("utf-8")
-        data = rest + data
-        end = data.rfind(b"\n") + 1
-        if end == 0 and len(data) < 4 * BLOCK_BYTES:
-            rest = data
-            continue
-        end = end or len(data)
-        rest = data[end:]
-        yield data[:end]
-    if rest:
-        yield rest
-
-
-def _wide_codec(data: bytes) -> str | None:
-    """UTF-16, as a Windows shell writes logs; told by its byte order mark."""
-    if data.startswith(b"\xff\xfe"):
-        return "utf-16-le"
-    return "utf-16-be" if data.startswith(b"\xfe\xff") else None
