@@ -7,14 +7,15 @@ import os
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from types import ModuleType
 
-from solscope.errors import ReportError, UsageError
+from solscope.errors import ReportError, SolscopeError, UsageError
 from solscope.model.reading import FileReading
 from solscope.model.report import Report
 from solscope.model.trace import SampleReport, TimelineReport
-from solscope.reports import lookalikes, reader
+from solscope.reports import lookalikes, reader, unfold
 
 AnyReport = Report | TimelineReport | SampleReport
 
@@ -67,14 +68,40 @@ LIVE = ("clickhouse://", "clickhouses://")
 def read(path: str, *, locale: str | None = None, columns: str | None = None) -> AnyReport:
     """What a file holds. Content decides, the suffix does not.
 
-    A gzipped file is unfolded; the digest is that of the file as it lies on disk. ``locale`` and
-    ``columns`` go to the readers that need them. Raises ReportError, with what the file looks
-    like where no reader knows it.
+    A compressed file is unfolded, and ``-`` is standard input; the digest is that of the file as
+    it lies on disk. ``locale`` and ``columns`` go to the readers that need them. Raises
+    ReportError, with what the file looks like where no reader knows it.
     """
     if path.startswith(LIVE):
         from solscope.reports import zymtrace
 
         return zymtrace.read(path, "", columns=columns)
+    with unfold.on_disk(path) as held, _named(held, path):
+        report = _read(held, locale, columns)
+        if held == path:
+            return report
+        source = replace(report.provenance, path=_title(path))
+        if os.path.isfile(path):
+            source = replace(source, sha256=_digest(path), size_bytes=os.path.getsize(path))
+        return replace(report, provenance=source)
+
+
+def _title(path: str) -> str:
+    return "standard input" if path == unfold.STDIN else path
+
+
+@contextmanager
+def _named(held: str, path: str) -> Iterator[None]:
+    """Errors about a copy name the file that it was made of."""
+    try:
+        yield
+    except SolscopeError as error:
+        if held != path and error.where:
+            error.where = error.where.replace(held, _title(path))
+        raise
+
+
+def _read(path: str, locale: str | None, columns: str | None) -> AnyReport:
     chosen = _choose(_head(path), path, columns)
     if chosen.NAME not in COUNTERS:
         given = {} if columns is None else {"columns": columns}
@@ -84,11 +111,18 @@ def read(path: str, *, locale: str | None = None, columns: str | None = None) ->
     plain = _gunzip(data, path) if data.startswith(GZIP_MAGIC) else data
     options = {} if chosen.NAME == "ncu-rep" else {"locale": locale}
     report: Report = chosen.read(path, plain, "", **options)
-    return replace(report, provenance=replace(report.provenance, sha256=digest.hex()))
+    return replace(
+        report, provenance=replace(report.provenance, sha256=digest.hex(), size_bytes=len(data))
+    )
 
 
 def explain(path: str, *, locale: str | None = None, columns: str | None = None) -> FileReading:
     """How a printed table was understood, column by column. Raises as ``read`` does."""
+    with unfold.on_disk(path) as held, _named(held, path):
+        return replace(_explain(held, locale, columns), path=_title(path))
+
+
+def _explain(path: str, locale: str | None, columns: str | None) -> FileReading:
     chosen = _choose(_head(path), path, columns)
     if not hasattr(chosen, "explain"):
         raise UsageError(
@@ -146,14 +180,8 @@ def _table_of_somebody(head: bytes, path: str) -> ReportError | None:
 
 
 def _head(path: str) -> bytes:
-    data = _bytes_of(path, reader.HEAD_BYTES)
-    if not data.startswith(GZIP_MAGIC):
-        return data
-    engine = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        return engine.decompress(data, reader.HEAD_BYTES)
-    except zlib.error as error:
-        raise _damaged(path, error) from error
+    _bytes_of(path, 1)  # says what is wrong with the path
+    return unfold.plain_head(path, reader.HEAD_BYTES)
 
 
 def find(paths: Sequence[str], kinds: Collection[str] = ANY) -> list[str]:
@@ -167,15 +195,15 @@ def find(paths: Sequence[str], kinds: Collection[str] = ANY) -> list[str]:
     found: dict[str, str] = {}
     for path in paths:
         for file in _expand(path, kinds):
-            is_live = file.startswith(LIVE)
-            found.setdefault(file if is_live else os.path.realpath(file), file)
+            is_plain = os.path.isfile(file)
+            found.setdefault(os.path.realpath(file) if is_plain else file, file)
     return list(found.values())
 
 
 def _expand(path: str, kinds: Collection[str]) -> Iterator[str]:
     if os.path.isdir(path):
         yield from _inside(path, kinds)
-    elif os.path.exists(path) or path.startswith(LIVE):
+    elif path == unfold.STDIN or os.path.exists(path) or path.startswith(LIVE):
         yield path
     else:
         raise UsageError("no such file or folder", where=path, hint="check the path")
@@ -243,19 +271,25 @@ def _digest(path: str) -> str:
 
 
 def _gunzip(data: bytes, path: str) -> bytes:
+    """All members: people append gzipped files to each other as they do plain ones."""
     limit = reader.expansion_limit(len(data))
-    engine = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        plain = engine.decompress(data, limit)
-    except zlib.error as error:
-        raise _damaged(path, error) from error
-    if engine.unconsumed_tail:
-        raise ReportError(
-            f"the gzip data unfolds to more than {limit} bytes",
-            where=path,
-            hint="the file is damaged, or not a report",
-        )
-    return plain  # where the gzip data itself was cut, its reader says that the report is cut
+    parts: list[bytes] = []
+    seen, packed = 0, data
+    while packed.startswith(GZIP_MAGIC):
+        engine = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        try:
+            parts.append(engine.decompress(packed, limit - seen + 1))
+        except zlib.error as error:
+            raise _damaged(path, error) from error
+        seen += len(parts[-1])
+        if seen > limit:
+            raise ReportError(
+                f"the gzip data unfolds to more than {limit} bytes",
+                where=path,
+                hint="the file is damaged, or not a report",
+            )
+        packed = engine.unused_data
+    return b"".join(parts)  # where the gzip data was cut, its reader says that the report is cut
 
 
 def _damaged(path: str, error: zlib.error) -> ReportError:

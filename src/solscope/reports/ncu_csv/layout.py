@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from solscope.errors import ReportError
@@ -28,6 +29,8 @@ FIXED_COLUMNS = frozenset(
     )
 )
 _DELIMITERS = ",;\t"
+_HEADER_WORDS = ("Kernel Name", "Invocations", "Address")
+_LINE_END = re.compile(r"\r\n|\n|\r")
 # Aggregates with instances of large kernels exceed Python's default of 128 KiB a cell.
 _LARGEST_CELL = 1 << 28
 
@@ -44,13 +47,15 @@ class Page(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table within a file: its page, header, delimiter, and the text from the header on."""
+    """A table within a file: its page, header, delimiter, and the text from the header on, up to
+    the next table. ``line`` is the header's, from 1; ``before`` what stands above the first."""
 
     page: Page
     header: tuple[str, ...]
     delimiter: str
     text: str
-    before: tuple[str, ...]
+    before: tuple[str, ...] = ()
+    line: int = 1
 
     def rows(self) -> Iterator[list[str]]:
         """Rows after the header, as they are: ragged, with repeated headers and stray lines.
@@ -76,6 +81,21 @@ class Table:
         return self.text.endswith(("\n", "\r"))
 
 
+# ncu quotes every cell of its header; a log's collector puts its mark before the first.
+_PREFIXED = re.compile(r'^([^"\r\n]*[^",;\t\r\n])"(?:ID|Process ID)"[,;\t]"', re.MULTILINE)
+
+
+def without_prefix(text: str) -> tuple[str, str]:
+    """The text without what a collector of logs put before each of its lines (a time, a rank, a
+    stream), and that mark as it stands before the header; empty where there is none."""
+    found = None if text.startswith('"') else _PREFIXED.search(text)
+    if found is None:
+        return text, ""
+    # Times and ranks differ from line to line in their digits alone.
+    alike = re.sub(r"\d+", r"\\d+", re.escape(found[1]))
+    return re.sub(f"^{alike}", "", text, flags=re.MULTILINE), found[1]
+
+
 def is_nvtx(column: str) -> bool:
     """Whether a column holds NVTX ranges. Their titles vary by version in the fields named."""
     return "_Range:" in column
@@ -86,22 +106,62 @@ def find_table(text: str) -> Table | None:
     begin = 0
     before: list[str] = []
     for line in io.StringIO(text, newline=""):
-        found = _header(line)
-        if found is not None:
-            header, delimiter = found
-            page = _page(header)
-            if page is not None:
-                return Table(page, header, delimiter, text[begin:], tuple(before))
+        table = _table_at(line, text[begin:])
+        if table is not None:
+            return replace(table, before=tuple(before), line=len(before) + 1)
         if line.strip() in TITLES and '"' in text[begin : begin + 200]:
-            return Table(Page.SESSION, (), ",", text[begin:], tuple(before))
+            return Table(Page.SESSION, (), ",", text[begin:], tuple(before), len(before) + 1)
         before.append(line.rstrip("\r\n"))
         begin += len(line)
     return None
 
 
+def find_tables(text: str) -> tuple[Table, ...]:
+    """All tables of ncu in the text, in order.
+
+    Runs append to one file, and people paste pages after each other: every header begins a
+    table of its own, with its own columns and units.
+    """
+    first = find_table(text)
+    if first is None:
+        return ()
+    found = [first]
+    for begin, line in _lines_with_a_header_word(first.text):
+        following = _table_at(line, line) if begin else None
+        if following is not None:
+            rest = first.text[begin:]
+            number = first.line + len(_LINE_END.findall(first.text[:begin]))
+            found[-1] = replace(found[-1], text=found[-1].text[: -len(rest)])
+            found.append(replace(following, text=rest, line=number))
+    return tuple(found)
+
+
+def _lines_with_a_header_word(text: str) -> list[tuple[int, str]]:
+    """Beginning and text of every line that holds one of the words, in order."""
+    found: dict[int, str] = {}
+    for word in _HEADER_WORDS:
+        at = text.find(word)
+        while at >= 0:
+            begin = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+            end = _LINE_END.search(text, at)
+            stop = len(text) if end is None else end.end()
+            found[begin] = text[begin:stop]
+            at = text.find(word, stop)
+    return sorted(found.items())
+
+
+def _table_at(line: str, text: str) -> Table | None:
+    """The table whose header this line is, ``None`` where it is none."""
+    found = _header(line)
+    page = None if found is None else _page(found[0])
+    return None if found is None or page is None else Table(page, *found, text)
+
+
 def _header(line: str) -> tuple[tuple[str, ...], str] | None:
-    if "Kernel Name" not in line and "Invocations" not in line and "Address" not in line:
+    if not any(word in line for word in _HEADER_WORDS):
         return None
+    if "Kernel Name" not in line and "Metric Name" not in line and "Source" not in line:
+        return None  # the other words stand in names and messages, too
     for delimiter in _DELIMITERS:
         if delimiter in line:
             cells = _split(line.strip("\r\n\ufeff"), delimiter)

@@ -29,6 +29,9 @@ from solscope.reports.printed.values import (
     Instanced,
     column_values,
     half_digit,
+    is_other_value,
+    measured,
+    needs_unit,
     number_texts,
     plain_column,
     value_of,
@@ -36,8 +39,6 @@ from solscope.reports.printed.values import (
 
 _SIX_DECIMALS = re.compile(r"-?\d+\.\d{6}")
 _WHOLE = ("device__attribute_", "c2clink__", "numa__", "nvlink__", "profiler__")
-# Units in which one number may mean several things; without a units row they are not read.
-_SCALED = ("byte", "ns", "hz", "/s")
 
 
 @dataclass(slots=True)
@@ -130,12 +131,25 @@ def gather(table: Table, notes: Notes) -> RawRows:
         notes.cut = True
         if rows and rows[-1] is last:
             rows.pop()
+        if not rows:
+            units = None  # cut in the row of units
     for row in rows:
         if len(row) < columns.width:
             notes.short_rows += 1
             row.extend([""] * (columns.width - len(row)))
         del row[columns.width :]
     return RawRows(columns, metrics, units, rows, notes)
+
+
+def repeated(raws: Sequence[RawRows]) -> int:
+    """How many rows equal an earlier one in every cell: the same launch, printed twice."""
+    seen: dict[object, list[list[str]]] = {}
+    for raw in raws:
+        for row in raw.rows:
+            key = (raw.metrics, raw.units, raw.columns.launch_key(row))
+            seen.setdefault(key, []).append(row)
+    several = [alike for alike in seen.values() if len(alike) > 1]
+    return sum(len(alike) - len({tuple(row) for row in alike}) for alike in several)
 
 
 def _is_units_row(columns: Columns, row: Sequence[str]) -> bool:
@@ -145,8 +159,8 @@ def _is_units_row(columns: Columns, row: Sequence[str]) -> bool:
     return not any(columns.cell(row, name).strip() for name in FIXED_COLUMNS)
 
 
-def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
-    """The launches of the page, values in base units.
+def launches(raw: RawRows, numbers: NumberFormat, *, first: int = 0) -> tuple[KernelLaunch, ...]:
+    """The launches of the page, values in base units, counted from ``first``.
 
     Raises UnknownUnit for a unit that ncu is not known to print.
     """
@@ -160,23 +174,28 @@ def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
             continue
         if _hides_small_values(raw, position, raw.cells(i), unit):
             raw.notes.rounded[name] = None
-        found = plain_column(raw.cells(i), unit.exponent, form)
-        if found is not None:
-            plain[name] = found
+        found: Sequence[MetricValue | Absent | Instanced] | None
+        found = numeric = plain_column(raw.cells(i), unit.exponent, form)
+        if found is None:
+            read = {c: measured(value_of(c, unit.exponent, form), unit) for c in set(raw.cells(i))}
+            found = [read[cell] for cell in raw.cells(i)]
+        if name in plain or name in mixed:  # a column that somebody added under the same name
+            _note_if_differing(name, plain.get(name, mixed.get(name, ())), found, raw.notes)
+        elif numeric is not None:
+            plain[name] = numeric
         else:
-            read = {c: value_of(c, unit.exponent, form) for c in set(raw.cells(i))}
-            mixed[name] = [read[cell] for cell in raw.cells(i)]
+            mixed[name] = found
     devices: dict[Device, Device] = {}
     rates = _rates(raw, numbers)
     made = []
     plain_rows = _rows(plain, len(raw.rows))
     mixed_rows = _rows(mixed, len(raw.rows))
-    for index, row in enumerate(raw.rows):
+    for position, row in enumerate(raw.rows):
         values: dict[str, MetricValue] = dict(zip(plain, next(plain_rows), strict=True))
         others = zip(mixed, next(mixed_rows), strict=True)
         metrics = plain_metrics(values, others, raw.notes)
         halves = {
-            name: half for name, of in rates.items() if name in values and (half := of[index])
+            name: half for name, of in rates.items() if name in values and (half := of[position])
         }
         if halves:
             metrics = replace(metrics, half_digits=halves)
@@ -185,7 +204,7 @@ def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
         ranges = [r for i, name in raw.columns.nvtx for r in nvtx_ranges(name, row[i])]
         made.append(
             launch(
-                index,
+                first + position,
                 identity,
                 metrics,
                 devices.setdefault(device, device),
@@ -195,13 +214,24 @@ def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
     return tuple(made)
 
 
+def _note_if_differing(
+    name: str,
+    kept: Sequence[MetricValue | Absent | Instanced],
+    other: Sequence[MetricValue | Absent | Instanced],
+    notes: Notes,
+) -> None:
+    if any(is_other_value(one, two) for one, two in zip(kept, other, strict=True)):
+        notes.differing[name] = None
+
+
 def _unit(raw: RawRows, position: int, name: str) -> PrintedUnit | None:
-    if raw.units is not None:
+    """The unit of a column, ``None`` where the number could mean several things."""
+    if raw.units is not None and raw.units[position]:
         return printed_unit(raw.units[position])
     base = unit_of(name)
-    if base is None or any(base.endswith(scaled) for scaled in _SCALED):
+    if needs_unit(name) or (base is None and raw.units is None):
         return None
-    return PrintedUnit(base=base, exponent=0)
+    return PrintedUnit(base="" if raw.units is not None else base or "", exponent=0)
 
 
 def _hides_small_values(
@@ -273,8 +303,10 @@ def explain(raw: RawRows, numbers: NumberFormat) -> Iterator[ColumnReading]:
         example = next((row[i] for row in raw.rows if row[i].strip()), "")
         printed = "" if raw.units is None else raw.units[position]
         form = _format(raw, position, numbers)
-        value = None if unit is None else column_values([example], unit.exponent, form)[0]
-        note = "no units row: a scaled number cannot be read" if unit is None else None
+        value = None
+        if unit is not None:
+            value = measured(column_values([example], unit.exponent, form)[0], unit)
+        note = "no unit is stated: a scaled number cannot be read" if unit is None else None
         if isinstance(value, Absent):
             note = value.value
         elif isinstance(value, Instanced):

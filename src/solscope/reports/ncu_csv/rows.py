@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from solscope.reports.ncu_csv.layout import is_nvtx
 from solscope.reports.printed.launches import Identity, whole
 
+_TELLING = ("ID", "Process ID", "Host Name", "Kernel Name", "Context", "Stream", "Device")
+
 
 class Columns:
     """Positions of the columns that every page has."""
@@ -36,6 +38,11 @@ class Columns:
             device=self.cell(row, "Device"),
             capability=self.cell(row, "CC"),
         )
+
+    def launch_key(self, row: Sequence[str]) -> tuple[str, ...]:
+        """The cells that tell launches apart. IDs begin anew in each process, and containers on
+        several hosts may all have their work in process 1."""
+        return tuple([self.cell(row, name) for name in _TELLING])
 
     def is_row(self, row: Sequence[str]) -> bool:
         """Whether a line belongs to the table: its ID and process are numbers, the process of a
