@@ -319,3 +319,17 @@ def test_a_table_without_counts_and_a_sample_without_share_stay_absent() -> None
     assert (row.sample_share, row.estimated_ns) == (None, None)
     assert row.time is not None
     assert (row.time.launches, row.time.mean_ns, row.time.total_ns) == (None, None, 10.0)
+
+
+def test_graph_replays_recorded_as_a_whole_are_part_of_the_gpus_time() -> None:
+    replays = pa.table(
+        {
+            **{name: pa.array([None] * 2, pa.int64()) for name in trace.schemas()["graphs"].names},
+            "start_ns": [0, 5000],
+            "end_ns": [1000, 7000],
+        }
+    ).cast(trace.schemas()["graphs"])
+    report = dataclasses.replace(timeline([ran("k", 10, 1000.0)]), graphs=replays)
+    (row,) = joined({}, report).kernels
+    assert row.time is not None
+    assert row.time.share == 0.25  # 1 us of 1 us + 3 us in replays

@@ -27,6 +27,8 @@ Identify = Callable[[str, str], KernelIdentity]
 Gpu = tuple[int, int | None, int | None]
 """A GPU as a timeline knows it: report, process, device."""
 
+_HIDDEN = ("kernels-not-recorded", "kernels-inside-graphs")
+
 NO_TOTALS_FROM_NCU = (
     "ncu durations are not used for totals: ncu replays launches, at its own clock and with "
     "cold caches"
@@ -49,7 +51,7 @@ def join(
         "counters": [row.totals.key.name_full for row in counted],
     }
     graph_launches = sum(t.graph_launches or 0 for t in timelines)
-    gpu_totals = _gpu_totals(timed)
+    gpu_totals = _gpu_totals(timed, timelines)
     rows = [
         _row(found, sampled, timed, counted, identify, gpu_totals, graph_launches)
         for found in matching.match(names)
@@ -112,12 +114,32 @@ def _total(time: KernelTime) -> float | None:
     return None
 
 
-def _gpu_totals(timed: Sequence[tuple[int, KernelTime]]) -> dict[Gpu, float]:
+def _gpu_totals(
+    timed: Sequence[tuple[int, KernelTime]], timelines: Sequence[TimelineReport]
+) -> dict[Gpu, float]:
+    """All kernel time of each GPU, graph replays that were recorded as a whole included: without
+    them the share of a kernel that was recorded singly would be too large."""
     totals: dict[Gpu, float] = {}
     for index, time in timed:
         gpu = (index, time.process, time.device)
         totals[gpu] = totals.get(gpu, 0.0) + (_total(time) or 0.0)
+    for index, report in enumerate(timelines):
+        for process, device, spent in _replays(report):
+            gpu = (index, process, device)
+            totals[gpu] = totals.get(gpu, 0.0) + spent
     return totals
+
+
+def _replays(report: TimelineReport) -> Iterator[tuple[int | None, int | None, float]]:
+    import pyarrow.compute as pc
+
+    if report.graphs.num_rows == 0:
+        return
+    table = report.graphs.select(["process", "device"]).append_column(
+        "ns", pc.subtract(report.graphs["end_ns"], report.graphs["start_ns"])
+    )
+    for row in table.group_by(["process", "device"]).aggregate([("ns", "sum")]).to_pylist():
+        yield row["process"], row["device"], float(row["ns_sum"])
 
 
 def _row(
@@ -291,5 +313,7 @@ def _notes(
         )
     for report in timelines:
         for issue in report.issues:
-            if issue.code in ("kernels-not-recorded", "kernels-inside-graphs"):
+            if issue.code in _HIDDEN or (
+                issue.code == "graphs-hide-kernels" and not graph_launches
+            ):
                 yield issue.what
