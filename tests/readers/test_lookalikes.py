@@ -33,6 +33,10 @@ def kind(text: str) -> str | None:
         ("kernel,dram__bytes.sum (Mb)\nk,3.5\n", "derived-table"),
         ("k,metric,value\nk,Achieved Occupancy,3.5\n", "derived-table"),
         ("Launching NCU on x...\nNCU exit=1\n", "ncu-log"),
+        (
+            "Time (%),Total Time (ns),Count,Avg (ns),Operation\n1,2,3,4,[CUDA memset]\n",
+            "nsys-table",
+        ),
         ("a,b\n1,2\n", None),
         ("\x7fELF\0\0", None),
     ],

@@ -249,7 +249,7 @@ def test_rows_in_a_write_ahead_log_are_never_left_out_silently(tmp_path: Path) -
     link = tmp_path / "link.sqlite"
     link.symlink_to(path)
     for given in (path, link):
-        with pytest.raises(ReportError, match="a.sqlite-wal"):
+        with pytest.raises(ReportError, match=r"a\.sqlite-wal"):
             nsys.read(str(given), "0")
     writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert nsys.read(str(path), "0").kernels.num_rows == 1

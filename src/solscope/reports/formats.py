@@ -105,6 +105,8 @@ def _read(path: str, locale: str | None, columns: str | None) -> AnyReport:
     chosen = _choose(_head(path), path, columns)
     if chosen.NAME not in COUNTERS:
         given = {} if columns is None else {"columns": columns}
+        if locale is not None:
+            given["locale"] = locale
         return chosen.read(path, _digest(path), **given)  # type: ignore[no-any-return]
     data = _bytes_of(path)
     digest = reader.Digest(data)

@@ -42,6 +42,7 @@ _LABELS = frozenset(
         "Achieved Occupancy",
     )
 )
+_TIME_COLUMN = re.compile(r"[\w ]+ \((ns|us|ms|s|[num]?sec)\)")
 _MENTIONS = re.compile(r"\b(?:ncu|nsight compute)\b", re.IGNORECASE)
 
 
@@ -50,7 +51,7 @@ def name_of(head: bytes, path: str) -> Lookalike | None:
     if not head.strip():
         return Lookalike(kind="empty", what="an empty file", hint="capture or export again")
     text = decode_head(head)
-    for judge in (_pointer, _page, _listing, _log, _derived_table, _mention):
+    for judge in (_pointer, _page, _listing, _log, _nsys_table, _derived_table, _mention):
         found = judge(text)
         if found is not None:
             return found
@@ -106,6 +107,24 @@ def _log(text: str) -> Lookalike | None:
         what=what,
         hint="`solscope diagnose` reads a log; a report is what ncu writes with -o",
     )
+
+
+def _nsys_table(text: str) -> Lookalike | None:
+    """A table of nsys about something else; its reader takes those of kernels."""
+    for row in _rows(text.lstrip("\ufeff").splitlines()[:40]):
+        if (
+            len(row) > 2
+            and sum(_TIME_COLUMN.fullmatch(cell.strip()) is not None for cell in row) > 1
+        ):
+            return Lookalike(
+                kind="nsys-table",
+                what="a table of nsys stats that is not read (cuda_gpu_kern_sum, cuda_gpu_sum, "
+                "cuda_gpu_trace and cuda_api_sum are), with the columns "
+                + ", ".join(cell.strip() for cell in row[:8]),
+                hint="write it again: `nsys stats --report cuda_gpu_kern_sum --format csv "
+                "FILE.nsys-rep`",
+            )
+    return None
 
 
 def _derived_table(text: str) -> Lookalike | None:

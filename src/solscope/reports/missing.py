@@ -56,15 +56,15 @@ def graph_note(
     if graph_rows and kernels:
         replays = "1 replay" if graph_rows == 1 else f"{graph_rows} replays"
         what = (
-            f"{replays} of CUDA graphs recorded as a whole beside single kernels: the kernels inside "
-            "are in no count and no share"
+            f"{replays} of CUDA graphs recorded as a whole beside single kernels: the kernels "
+            "inside are in no count and no share"
         )
     elif not graph_launches or graph_kernels or graph_rows:
         return None
     else:
         what = (
-            f"cudaGraphLaunch {graph_launches} calls: their kernels are not recorded singly, or not "
-            "at all; counts of kernels are not those of executions"
+            f"cudaGraphLaunch {graph_launches} calls: their kernels are not recorded singly, or "
+            "not at all; counts of kernels are not those of executions"
         )
     return Issue(
         code="graphs-hide-kernels",
