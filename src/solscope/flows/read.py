@@ -73,16 +73,18 @@ def run(request: ReadRequest, world: World) -> Outcome:
     if request.explain:
         return _explained(files, request)
     found, refused = _try_all(files, request, world)
-    if request.as_ is not None:
-        return Outcome(value=tuple(found), text=_as_ncu(found, request))
-    text = _text(found, request, wanted, world)
     # One bad file is an error; among several, each is named and the rest is shown.
+    is_for_people = request.as_ is None and request.format == "table"
     said = "\n".join(f"{error}" for error in refused)
-    return Outcome(
-        value=tuple(found),
-        text="\n\n".join(part for part in (text, said) if part),
-        exit_code=1 if refused else 0,
-    )
+    if request.as_ is not None:
+        text = _as_ncu(found, request)
+    else:
+        text = _text(found, refused, request, wanted, world)
+    if said and is_for_people:
+        text = "\n\n".join(part for part in (text, said) if part)
+    elif said:
+        world.say(said)  # beside what a program reads, never within
+    return Outcome(value=tuple(found), text=text, exit_code=1 if refused else 0)
 
 
 def _pattern(text: str | None) -> re.Pattern[str] | None:
@@ -123,6 +125,7 @@ def _as_ncu(found: Sequence[AnyReport], request: ReadRequest) -> str:
     instances = ncu_pages.Instances(request.print_metric_instances)
 
     def page(report: Report) -> Iterator[str]:
+        _refuse_unprintable(report, request)
         if request.as_ == "ncu-details-csv":
             return ncu_pages.details_csv(report, units=units)
         return ncu_pages.raw_csv(report, units=units, instances=instances)
@@ -130,8 +133,29 @@ def _as_ncu(found: Sequence[AnyReport], request: ReadRequest) -> str:
     return "".join(line for report in found for line in page(counters(report))).rstrip("\n")
 
 
+def _refuse_unprintable(report: Report, request: ReadRequest) -> None:
+    """A page without rows would look as if nothing had been measured."""
+    path = report.provenance.path
+    if not report.launches:
+        reasons = [absence.reason for absence in report.absences if absence.field == "launches"]
+        raise ReportError(
+            f"no launch to print: {reasons[0]}" if reasons else "the report holds no result",
+            where=path,
+            hint="`solscope read` shows what it holds",
+        )
+    has_sections = any(launch.details.sections() for launch in report.launches)
+    if request.as_ == "ncu-details-csv" and not has_sections:
+        raise ReportError(
+            f"this is {report.provenance.format}, which does not say which sections its metrics "
+            "are of: the details page is made of sections",
+            where=path,
+            hint="--as ncu-raw-csv prints all of its metrics",
+        )
+
+
 def _text(
     found: Sequence[AnyReport],
+    refused: Sequence[SolscopeError],
     request: ReadRequest,
     wanted: re.Pattern[str] | None,
     world: World,
@@ -142,7 +166,9 @@ def _text(
     others = [report for report in found if not isinstance(report, Report)]
     show = request.show_session
     if request.format == "json":
-        return overview.as_json(reports, wanted, timelines.as_rows(others), show_session=show)
+        return overview.as_json(
+            reports, wanted, timelines.as_rows(others), refused, show_session=show
+        )
     if request.format == "csv":
         return "\n".join([*overview.csv_lines(reports, wanted), *timelines.csv_lines(others)])
     parts = [

@@ -198,7 +198,15 @@ def _report(provenance: Provenance, notes: Notes, launches: Sequence[KernelLaunc
         devices=_devices(launches),
         complete=not notes.cut,
         issues=(*renamed(launches), *notes.issues()),
+        absences=() if launches else (_NO_ROWS,),
     )
+
+
+_NO_ROWS = Absence(
+    field="launches",
+    reason="the table has a header and no row of a launch",
+    remedy="look at the capture's log for the reason: `solscope diagnose LOG`",
+)
 
 
 def _devices(launches: Sequence[KernelLaunch]) -> tuple[Device, ...]:

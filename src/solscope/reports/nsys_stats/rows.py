@@ -127,8 +127,8 @@ class Cells:
                 f"{text[:40]!r} in column {role} of the table at line {self.table.line} "
                 "is no number",
                 where=self._path,
-                hint="export with `nsys stats --format csv` under LC_ALL=C, or give the --locale of "
-                "what wrote it",
+                hint="export with `nsys stats --format csv` under LC_ALL=C, or give the --locale "
+                "of what wrote it",
             )
         return value
 
