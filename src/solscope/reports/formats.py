@@ -92,12 +92,11 @@ def _title(path: str) -> str:
 
 @contextmanager
 def _named(held: str, path: str) -> Iterator[None]:
-    """Errors about a copy name the file that it was made of."""
+    """Errors name the file, also where a copy of it was read."""
     try:
         yield
     except SolscopeError as error:
-        if held != path and error.where:
-            error.where = error.where.replace(held, _title(path))
+        error.where = (error.where or held).replace(held, _title(path))
         raise
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from solscope.errors import ReportError
+from solscope.reports.printed.encoding import without_mark
 from solscope.reports.printed.session import TITLES
 
 FIXED_COLUMNS = frozenset(
@@ -91,9 +92,7 @@ def without_prefix(text: str) -> tuple[str, str]:
     found = None if text.startswith('"') else _PREFIXED.search(text)
     if found is None:
         return text, ""
-    # Times and ranks differ from line to line in their digits alone.
-    alike = re.sub(r"\d+", r"\\d+", re.escape(found[1]))
-    return re.sub(f"^{alike}", "", text, flags=re.MULTILINE), found[1]
+    return without_mark(text, found[1]), found[1]
 
 
 def is_nvtx(column: str) -> bool:
