@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests import corpus
 
 from solscope.model.report import Report
 from solscope.model.summary import SummaryReport
@@ -103,13 +104,24 @@ def test_a_details_page_without_units_gives_no_scaled_number() -> None:
     assert codes(report) == ["without-unit"]
 
 
-def test_a_blank_unit_of_a_scaled_metric_is_not_taken_for_the_base_unit() -> None:
+def test_a_raw_page_without_its_row_of_units_gives_no_scaled_number() -> None:
     names = '"gpu__time_duration.sum","launch__shared_mem_per_block","launch__waves"'
-    report = read(raw(names, '"","",""', "0,1,10.24,16.38,2"))
+    lines = raw(names, '"","",""', "0,1,10.24,16.38,2").splitlines(keepends=True)
+    text = lines[0] + lines[2]
+    report = read(text)
     assert dict(report.launches[0].metrics.items()) == {"launch__waves": 2}
     assert codes(report) == ["without-unit"]
-    reading = ncu_csv.explain("x.csv", raw(names, '"","",""', "0,1,10.24,16.38,2").encode())
+    reading = ncu_csv.explain("x.csv", text.encode())
     assert [column.value for column in reading.columns] == [None, None, 2]
+
+
+def test_an_empty_unit_is_that_of_an_ncu_which_does_not_know_the_metric() -> None:
+    # ncu 2024.1.1 prints metrics of a B200's report without units, and unscaled.
+    names = '"gpu__time_duration.sum","dram__cycles_elapsed.avg.per_second"'
+    (launch,) = read(raw(names, '"",""', "0,1,49952,3989429852.66")).launches
+    assert launch.metrics["gpu__time_duration.sum"] == 49952
+    (launch,) = read(details(f'"{SOL}","Duration","","49952"')).launches
+    assert launch.metrics["gpu__time_duration.sum"] == 49952
 
 
 def test_two_columns_of_one_name_that_differ_keep_the_first_and_say_so() -> None:
@@ -161,10 +173,23 @@ def test_summaries_of_several_ranges_stay_apart_and_bear_their_names() -> None:
         ("step", 1),
         ("warm-up", 1),
     ]
-    gpus = '"Device","Invocations","Metric Name","Metric Unit","Minimum","Maximum","Average"\n'
-    report = read(gpus + '"0","5","gpu__time_duration.sum","","1.5","2.5","2.0"\n')
+    gpus = '"Device","Invocations","Metric Name","Minimum","Maximum","Average"\n'
+    report = read(gpus + '"0","5","gpu__time_duration.sum","1.5","2.5","2.0"\n')
     assert isinstance(report, SummaryReport)
     (one,) = report.summaries
     assert one.name == "(all kernels)"
     assert one.metrics[0].average is None  # 2.0 of what?
     assert codes(report) == ["without-unit"]
+
+
+@pytest.mark.corpus
+def test_no_page_that_ncu_wrote_looks_touched_by_other_hands() -> None:
+    touched = {"without-unit", "not-a-number", "repeated-launches", "table-not-read", "line-prefix"}
+    for kind in ("ncu-csv", "cli-variant"):
+        for record in corpus.records(kind):
+            if ".csv" not in record["file"]:
+                continue
+            data = corpus.raw(corpus.require(corpus.CORPUS / record["file"]))
+            locale = {"locale": "de_DE"} if "de_DE" in record["file"] else {}
+            report = ncu_csv.read("x.csv", data, "0" * 64, **locale)
+            assert not touched & set(codes(report)), record["file"]

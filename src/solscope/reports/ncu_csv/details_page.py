@@ -123,6 +123,7 @@ def _add(printed: PrintedLaunch, columns: Columns, row: Sequence[str], notes: No
                 intern(label),
                 intern(columns.cell(row, "Metric Unit").strip()),
                 columns.cell(row, "Metric Value"),
+                "Metric Unit" in columns.position,
             )
         )
         return

@@ -104,7 +104,7 @@ def find_table(text: str) -> Table | None:
     """The first table of ncu in the text, ``None`` where there is none."""
     begin = 0
     before: list[str] = []
-    for line in io.StringIO(text, newline=""):
+    for line in _lines(text):
         table = _table_at(line, text[begin:])
         if table is not None:
             return replace(table, before=tuple(before), line=len(before) + 1)
@@ -113,6 +113,15 @@ def find_table(text: str) -> Table | None:
         before.append(line.rstrip("\r\n"))
         begin += len(line)
     return None
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Lines with their ends, without a copy of a text that may be large."""
+    begin = 0
+    for end in _LINE_END.finditer(text):
+        yield text[begin : end.end()]
+        begin = end.end()
+    yield text[begin:]
 
 
 def find_tables(text: str) -> tuple[Table, ...]:

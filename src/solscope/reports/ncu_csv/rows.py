@@ -16,6 +16,7 @@ class Columns:
     def __init__(self, header: Sequence[str]) -> None:
         self.width = len(header)
         self.position = {name: i for i, name in reversed(list(enumerate(header)))}
+        self._telling = [self.position[name] for name in _TELLING if name in self.position]
         self.nvtx = tuple((i, name) for i, name in enumerate(header) if is_nvtx(name))
 
     def cell(self, row: Sequence[str], name: str) -> str:
@@ -42,7 +43,7 @@ class Columns:
     def launch_key(self, row: Sequence[str]) -> tuple[str, ...]:
         """The cells that tell launches apart. IDs begin anew in each process, and containers on
         several hosts may all have their work in process 1."""
-        return tuple([self.cell(row, name) for name in _TELLING])
+        return tuple([row[at] for at in self._telling if at < len(row)])
 
     def is_row(self, row: Sequence[str]) -> bool:
         """Whether a line belongs to the table: its ID and process are numbers, the process of a

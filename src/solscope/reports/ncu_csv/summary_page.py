@@ -38,6 +38,7 @@ def gather(table: Table, notes: Notes) -> SummaryRows:
     columns = Columns(table.header)
     found = SummaryRows()
     needed = max(columns.position.get(name, 0) for name in (*_ROLLUPS, "Metric Name"))
+    has_units = "Metric Unit" in columns.position
     others = [name for name in columns.position if name and name not in _KNOWN]
     for row in table.rows():
         label = columns.cell(row, "Metric Name")
@@ -51,7 +52,7 @@ def gather(table: Table, notes: Notes) -> SummaryRows:
             (
                 columns.cell(row, "Section Name"),
                 label,
-                columns.cell(row, "Metric Unit").strip(),
+                columns.cell(row, "Metric Unit").strip() if has_units else None,
                 tuple(columns.cell(row, name) for name in _ROLLUPS),
             )
         )
@@ -61,7 +62,7 @@ def gather(table: Table, notes: Notes) -> SummaryRows:
 
 def summaries(rows: SummaryRows, numbers: NumberFormat, notes: Notes) -> tuple[LaunchSummary, ...]:
     """What the page says of each kernel. Raises UnknownUnit."""
-    era = era_of((row[1], row[2]) for group in rows.groups.values() for row in group)
+    era = era_of((row[1], row[2] or "") for group in rows.groups.values() for row in group)
     return tuple(
         summarise(identity, invocations, group, numbers, notes, era=era, around=around)
         for (identity, invocations, around), group in rows.groups.items()

@@ -148,7 +148,7 @@ def _known(pages: TextPages) -> Iterator[tuple[str, int]]:
 
 def _era(pages: TextPages, numbers: NumberFormat) -> Era:
     rows = [(metric.label, metric.unit) for one in pages.launches for metric in one.metrics]
-    rows += [(row[1], row[2]) for summary in pages.summaries for row in summary.rows]
+    rows += [(row[1], row[2] or "") for summary in pages.summaries for row in summary.rows]
     era = era_of(rows)
     return era if era is not Era.UNCLEAR else era_by_arithmetic(pages.launches, numbers)
 

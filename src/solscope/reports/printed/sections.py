@@ -42,13 +42,18 @@ def rule_kind(printed: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PrintedMetric:
-    """A row of the details page: where it stands, its label, unit and value as printed."""
+    """A row of the details page: where it stands, its label, unit and value as printed.
+
+    ``states_unit`` is ``False`` where the page has lost its column of units. An empty unit in
+    that column is ncu's own for unscaled numbers, also of metrics that it does not know.
+    """
 
     section: str
     item: str
     label: str
     unit: str
     text: str
+    states_unit: bool = True
 
     def metric(self, *, era: Era, capability: tuple[int, int] | None = None) -> str | None:
         """The metric's name, ``None`` where label and section do not say."""
@@ -68,7 +73,7 @@ class PrintedMetric:
 
     def lacks_unit(self, metric: str | None) -> bool:
         """Whether the number could mean several things, because its unit is not printed."""
-        return metric is not None and self.unit == "" and needs_unit(metric)
+        return metric is not None and not self.states_unit and needs_unit(metric)
 
     def explain(self, numbers: NumberFormat, metric: str | None) -> ColumnReading:
         """How the row was understood, as this metric or as none."""

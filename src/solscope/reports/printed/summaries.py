@@ -17,8 +17,9 @@ from solscope.reports.printed.values import needs_unit, value_of
 ALL_KERNELS = "(all kernels)"
 """Name of a summary that says of no kernel that it is its own."""
 
-SummaryRow = tuple[str, str, str, tuple[str, ...]]
-"""Section, label, unit, and the cells of minimum, maximum and mean."""
+SummaryRow = tuple[str, str, str | None, tuple[str, ...]]
+"""Section, label, unit (``None`` where the page has no column of units), and the cells of minimum,
+maximum and mean."""
 
 
 def summarise(
@@ -60,14 +61,14 @@ def _metric(
     chip: tuple[int, int] | None,
 ) -> MetricSummary:
     section, label, unit, cells = row
-    name = metric_of(section, "", label, unit, era=era, capability=chip)
+    name = metric_of(section, "", label, unit or "", era=era, capability=chip)
     if name is None:
         name = f"{section}: {label}" if section else label
         several = meanings(section, "", label) > 1
         (notes.ambiguous_labels if several else notes.unknown_labels)[name] = None
-    base = printed_unit(unit)
+    base = printed_unit(unit or "")
     low, high, mean = (_number(cell, base.exponent, numbers) for cell in cells)
-    if unit == "" and needs_unit(name):
+    if unit is None and needs_unit(name):
         notes.without_unit[name] = None
         low = high = mean = None
     return MetricSummary(

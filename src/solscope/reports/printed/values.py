@@ -39,7 +39,7 @@ _DIGITS = 4000
 
 
 # Units that ncu scales by what is printed, so that a number alone may mean several things.
-_SCALED = frozenset({"byte", "ns", "hz", "s"})
+_SCALED = frozenset({"byte", "ns", "hz"})
 # Two decimals of a value scaled to at least 1 are right to half a percent; more is a difference.
 _SAME_WITHIN = 0.02
 
@@ -52,7 +52,8 @@ def needs_unit(metric: str) -> bool:
     >>> needs_unit("sm__inst_executed.sum")
     False
     """
-    return not _SCALED.isdisjoint((unit_of(metric) or "").split("/"))
+    above, _, below = (unit_of(metric) or "").partition("/")
+    return above in _SCALED or below in _SCALED or (below == "s" and above != "")
 
 
 def measured(
@@ -126,6 +127,11 @@ def plain_column(
     """The numbers of a column of plain numbers, all at once; ``None`` where one is none."""
     if not numbers.is_plain:
         return None
+    # Attributes of the device and of the launch, a third of a wide page, are alike in every row.
+    first = cells[0] if cells else ""
+    if len(cells) > 1 and cells[-1] == first and cells.count(first) == len(cells):
+        one = plain_column((first,), exponent, numbers)
+        return None if one is None else [*one] * len(cells)
     suffix = f"e{exponent}" if exponent else ""
     texts = cells
     if suffix:
