@@ -333,3 +333,15 @@ def test_graph_replays_recorded_as_a_whole_are_part_of_the_gpus_time() -> None:
     (row,) = joined({}, report).kernels
     assert row.time is not None
     assert row.time.share == 0.25  # 1 us of 1 us + 3 us in replays
+
+
+def test_what_a_reader_left_out_is_a_note_of_the_join() -> None:
+    left_out = Issue(code="table-not-read", severity=Severity.WARNING, what="a table was not read")
+    aside = Issue(code="table-skipped", severity=Severity.INFO, what="nothing of note")
+    report = dataclasses.replace(timeline([ran("k")]), issues=(left_out, aside))
+    inclusive = dataclasses.replace(
+        samples({"k": 1.0}),
+        issues=(Issue(code="shares-over-one", severity=Severity.WARNING, what="over one"),),
+    )
+    found = join.join([inclusive], [report], None, identify)
+    assert found.notes == ("t: over one", "t: a table was not read")

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from solscope.analysis.join import matching
 from solscope.analysis.join.matching import Match
+from solscope.model.finding import Severity
 from solscope.model.join import Join, JoinedKernel, TimeSide
 from solscope.model.kernel import KernelIdentity
 from solscope.model.trace import KernelTime, SampledKernel, SampleReport, TimelineReport
@@ -63,7 +64,7 @@ def join(
         timelines=tuple(timelines),
         analysis=analysis,
         kernels=tuple(rows),
-        notes=tuple(_notes(timelines, analysis, graph_launches)),
+        notes=tuple(_notes(samples, timelines, analysis, graph_launches)),
     )
 
 
@@ -302,7 +303,10 @@ def _unlike_durations(time: TimeSide | None, counters: Sequence[KernelVerdict]) 
 
 
 def _notes(
-    timelines: Sequence[TimelineReport], analysis: Analysis | None, graph_launches: int
+    samples: Sequence[SampleReport],
+    timelines: Sequence[TimelineReport],
+    analysis: Analysis | None,
+    graph_launches: int,
 ) -> Iterator[str]:
     if analysis is not None:
         yield NO_TOTALS_FROM_NCU
@@ -311,9 +315,12 @@ def _notes(
             f"cudaGraphLaunch {graph_launches} calls: counts of launches are comparable only "
             "where kernels inside graphs were recorded (--cuda-graph-trace=node)"
         )
-    for report in timelines:
+    for report in (*samples, *timelines):
+        name = report.provenance.path.rpartition("/")[2]
         for issue in report.issues:
-            if issue.code in _HIDDEN or (
-                issue.code == "graphs-hide-kernels" and not graph_launches
-            ):
+            if issue.code in _HIDDEN:
                 yield issue.what
+            elif issue.code == "graphs-hide-kernels" and graph_launches:
+                continue  # said above
+            elif issue.severity is Severity.WARNING:
+                yield f"{name}: {issue.what}"
