@@ -315,7 +315,8 @@ def _notes(
             f"cudaGraphLaunch {graph_launches} calls: counts of launches are comparable only "
             "where kernels inside graphs were recorded (--cuda-graph-trace=node)"
         )
-    for report in (*samples, *timelines):
+    reports: list[SampleReport | TimelineReport] = [*samples, *timelines]
+    for report in reports:
         name = report.provenance.path.rpartition("/")[2]
         for issue in report.issues:
             if issue.code in _HIDDEN:
