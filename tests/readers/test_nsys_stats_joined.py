@@ -124,3 +124,18 @@ def test_the_number_format_of_a_spreadsheet_is_explained(tmp_path: Path) -> None
     found = formats.explain(str(file))
     assert (found.delimiter, found.number_format) == (";", "decimal ',', by '60,5'")
     assert found.columns[3].value == 160000.5
+
+
+def test_units_and_percent_signs_may_stand_in_the_cells(tmp_path: Path) -> None:
+    # So the window of Nsight Systems shows and exports its tables.
+    text = (
+        "Time\tTotal Time\tInstances\tAvg\tName\n"
+        "60.5%\t1.600 ms\t10\t160.001 \u03bcs\tgemm\n"
+        "39.5%\t400.000 \u03bcs\t20\t900 ns\tsoftmax\n"
+    )
+    report = read(tmp_path, text)
+    assert numbers(report) == [
+        ("gemm", 1_600_000.0, 160_001.0, 0.605),
+        ("softmax", 400_000.0, 900.0, 0.395),
+    ]
+    assert report.absences == ()

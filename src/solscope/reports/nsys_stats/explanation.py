@@ -59,7 +59,7 @@ def _columns(table: StatsTable, cells: Cells, several: bool) -> Iterator[ColumnR
             unit = cells.time_unit(column.role)
             value = None if row is None else cells.nanoseconds(row, column.role)
             factor = 1.0 if unit is None else TIME_NS[unit.lower()]
-            note = "no unit is stated" if unit is None else None
+            note = "no unit is stated" if unit is None and value is None else None
             name = _TIMES[column.role]
             yield _reading(prefix + title, name, unit or "", "ns", factor, example, value, note)
         elif column.role == "bytes":

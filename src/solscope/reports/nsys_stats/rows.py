@@ -32,6 +32,7 @@ TIME_NS = {
 }
 BYTES = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1024.0, "mib": 2.0**20, "gib": 2.0**30}
 
+_WITH_UNIT = re.compile(r"([+-]?\d[\d.,]*)\s*([nuµμm]?s|[num]?sec)")  # 1.234 ms
 _PLAIN = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 _POINT_GROUPED = re.compile(r"[+-]?\d{1,3}\.\d{3}")
@@ -96,7 +97,11 @@ class Cells:
     @property
     def has_unit(self) -> bool:
         """Whether the times of this table have a stated unit."""
-        return all(factor is not None for factor in self._time_factor.values())
+        first = next(self.rows(), ())
+        return all(
+            factor is not None or _WITH_UNIT.fullmatch(self.text(first, role)) is not None
+            for role, factor in self._time_factor.items()
+        )
 
     def text(self, row: tuple[str, ...], role: str) -> str:
         """A cell as text, empty where the table has no such column."""
@@ -106,6 +111,10 @@ class Cells:
     def number(self, row: tuple[str, ...], role: str) -> float | None:
         """A cell as a number, ``None`` where it is empty. Raises ReportError for other text."""
         text = self.text(row, role)
+        return self._number(text.removesuffix("%") if role == "share" else text, role)
+
+    def _number(self, text: str, role: str) -> float | None:
+        text = text.strip()
         if text.isascii() and text.isdigit():
             return int(text)
         if text in ("", "-", "N/A", "n/a"):
@@ -138,7 +147,12 @@ class Cells:
         return None if number is None else int(number)
 
     def nanoseconds(self, row: tuple[str, ...], role: str) -> float | None:
-        """A time; ``None`` where no unit is stated."""
+        """A time; ``None`` where no unit is stated, in the header or (as by nsys's window) in the
+        cell."""
+        stated = _WITH_UNIT.fullmatch(self.text(row, role))
+        if stated is not None:
+            number = self._number(stated[1], role)
+            return None if number is None else number * self._factor(stated[2], TIME_NS)
         factor = self._time_factor.get(role)
         number = None if factor is None else self.number(row, role)
         if number is None or factor is None:
