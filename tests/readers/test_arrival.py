@@ -17,6 +17,9 @@ import zstandard
 from tests import builder, timelines
 
 from solscope.errors import ReportError
+from solscope.flows import read
+from solscope.flows.read import ReadRequest
+from solscope.flows.world import World
 from solscope.model.report import Report
 from solscope.reports import formats
 
@@ -128,3 +131,29 @@ def test_an_error_about_standard_input_names_it(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ReportError) as caught:
         formats.read("-")
     assert caught.value.where == "standard input"
+
+
+def test_binary_data_of_any_size_is_refused_by_its_head(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "x.bin"
+    file.write_bytes(bytes(200_000))
+    whole = formats._bytes_of
+
+    def head_only(path: str, most: int = -1) -> bytes:
+        assert most >= 0, "the whole file was asked for"
+        return whole(path, most)
+
+    monkeypatch.setattr(formats, "_bytes_of", head_only)
+    with pytest.raises(ReportError, match="binary data of an unknown kind"):
+        formats.read(str(file))
+
+
+def test_a_name_that_is_no_utf8_can_stand_in_json(tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv"))
+    other = tmp_path / "other.csv"
+    other.write_bytes(PAGE)
+    for content in (PAGE, b"hello"):
+        odd.write_bytes(content)
+        request = ReadRequest(paths=(str(odd), str(other)), format="json")
+        assert "caf\ufffd.csv" in read.run(request, World()).text

@@ -16,6 +16,7 @@ from solscope.model.reading import FileReading
 from solscope.model.report import Report
 from solscope.model.trace import SampleReport, TimelineReport
 from solscope.reports import lookalikes, reader, unfold
+from solscope.reports.printed.encoding import decode_head
 
 AnyReport = Report | TimelineReport | SampleReport
 
@@ -78,7 +79,7 @@ def read(path: str, *, locale: str | None = None, columns: str | None = None) ->
         return zymtrace.read(path, "", columns=columns)
     with unfold.on_disk(path) as held, _named(held, path):
         report = _read(held, locale, columns)
-        if held == path:
+        if held == _title(path):
             return report
         source = replace(report.provenance, path=_title(path))
         if os.path.isfile(path):
@@ -87,7 +88,10 @@ def read(path: str, *, locale: str | None = None, columns: str | None = None) ->
 
 
 def _title(path: str) -> str:
-    return "standard input" if path == unfold.STDIN else path
+    """What the file is called in pages. A name that is no UTF-8 cannot stand in JSON as it is."""
+    if path == unfold.STDIN:
+        return "standard input"
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 @contextmanager
@@ -147,8 +151,9 @@ def _choose(head: bytes, path: str, columns: str | None = None) -> ModuleType:
     for candidate in readers():
         if candidate.recognises(head, path):
             return candidate
-    if len(head) == reader.HEAD_BYTES:
-        # A server's log can precede the table that ncu printed into it.
+    if len(head) == reader.HEAD_BYTES and "\0" not in decode_head(head):
+        # A server's log can precede the table that ncu printed into it. What is no text is not
+        # read whole: it may be of any size.
         data = _bytes_of(path)
         whole = _gunzip(data, path) if data.startswith(GZIP_MAGIC) else data
         for candidate in readers():
