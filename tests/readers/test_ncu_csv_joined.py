@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests import corpus
 
+from solscope.errors import ReportError
 from solscope.model.report import Report
 from solscope.model.summary import SummaryReport
 from solscope.reports import ncu_csv
@@ -146,6 +147,23 @@ def test_what_a_collector_of_logs_puts_before_each_line_is_cut_off(mark: str) ->
         report = read(text)
         assert {one.metrics["gpu__time_duration.sum"] for one in report.launches} == {10240}
         assert "line-prefix" in codes(report)
+
+
+def test_cells_that_moved_because_quotes_were_cut_off_are_never_read() -> None:
+    head = '"ID","Process ID","Kernel Name","Block Size","Grid Size","gpu__time_duration.sum"'
+    fixed = '"0","11","{}","(256, 1, 1)","(8, 1, 1)"'
+    page = f'{head}\n"","","","","","us"\n{fixed},"10.24"\n'
+    rows = ',"Section Name","Metric Name","Metric Unit","Metric Value","Rule Name","Rule Type"'
+    detail = f'{head}{rows},"Rule Description","A"\n{fixed},"","{SOL}","Duration","us","9.1",""\n'
+    rows = ',"Invocations","Metric Name","Minimum","Maximum","Average"'
+    summary = f'{head}{rows}\n{fixed},"","5","sm__cycles_active.sum","1","3","2"\n'
+    for text in (page, detail, summary):
+        for name in ("gemm<float>(float *, int)", "gemm"):
+            read(text.format(name))
+            with pytest.raises(ReportError, match="without the quotes"):
+                read(text.format(name).replace('"', ""))
+    trailing = "".join(f"{line},,\n" for line in page.format("k").splitlines())
+    assert read(trailing).launches[0].metrics["gpu__time_duration.sum"] == 10240
 
 
 def test_colours_of_a_terminal_are_no_part_of_the_table() -> None:

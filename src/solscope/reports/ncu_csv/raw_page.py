@@ -124,6 +124,7 @@ def gather(table: Table, notes: Notes) -> RawRows:
     for row in table.rows():
         last = row
         if columns.is_row(row):
+            columns.refuse_moved(row)
             rows.append(row)
         elif units is None and not rows and _is_units_row(columns, row):
             units = tuple(row[i].strip() if i < len(row) else "" for i, _ in metrics)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from solscope.errors import ReportError
 from solscope.reports.ncu_csv.layout import is_nvtx
 from solscope.reports.printed.launches import Identity, whole
 
@@ -44,6 +45,19 @@ class Columns:
         """The cells that tell launches apart. IDs begin anew in each process, and containers on
         several hosts may all have their work in process 1."""
         return tuple([row[at] for at in self._telling if at < len(row)])
+
+    def refuse_moved(self, row: Sequence[str]) -> None:
+        """Raises ReportError where cells stand under other columns than their own, because the
+        quotes around names and dimensions, which hold commas, were cut off."""
+        is_longer = any(cell.strip() for cell in row[self.width :])
+        block = self.cell(row, "Block Size").strip()
+        if is_longer or (block.startswith("(") and not block.endswith(")")):
+            raise ReportError(
+                f"the row that begins with {', '.join(row[:3])} has {len(row)} cells under "
+                f"{self.width} columns: without the quotes that ncu puts around names, cells "
+                "cannot be told apart",
+                hint="give the file as ncu wrote it, or export it again",
+            )
 
     def is_row(self, row: Sequence[str]) -> bool:
         """Whether a line belongs to the table: its ID and process are numbers, the process of a

@@ -46,6 +46,7 @@ def gather(table: Table, notes: Notes) -> SummaryRows:
             if any(row) and label != "Metric Name":
                 notes.stray(row)
             continue
+        columns.refuse_moved(row)
         around = ", ".join(filter(None, (columns.cell(row, name).strip() for name in others)))
         key = (columns.identity(row), columns.cell(row, "Invocations").strip(), around)
         found.groups.setdefault(key, []).append(
