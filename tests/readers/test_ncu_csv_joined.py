@@ -166,6 +166,22 @@ def test_cells_that_moved_because_quotes_were_cut_off_are_never_read() -> None:
     assert read(trailing).launches[0].metrics["gpu__time_duration.sum"] == 10240
 
 
+def test_identifiers_that_a_data_frame_made_fractions_stay_what_they_were() -> None:
+    page = raw('"gpu__time_duration.sum"', '"ns"', "0.0,46976.0,10")
+    (launch,) = read(page.replace('"1","7","0"', '"1.0","7.0","0.0"')).launches
+    assert (launch.process_id, launch.context_id, launch.stream_id) == (46976, 1, 7)
+    assert launch.device.ordinal == 0
+
+
+def test_a_row_whose_identifier_was_mangled_is_not_dropped_silently() -> None:
+    report = read(raw('"gpu__time_duration.sum"', '"ns"', "0,11,10", "1,4.7E+04,10", ",11,10"))
+    assert len(report.launches) == 1
+    assert codes(report) == ["rows-without-id"]
+    assert report.issues[0].what.startswith("2 rows have no number for ID or process")
+    mangled = details(f'"{SOL}","Duration","us","9.1"').replace('"0","1"', '"0","1.2E+05"')
+    assert codes(read(mangled)) == ["rows-without-id"]
+
+
 def test_colours_of_a_terminal_are_no_part_of_the_table() -> None:
     page = raw('"gpu__time_duration.sum"', '"us"', "0,1,10.24")
     report = read("".join(f"\x1b[32m{line}\x1b[0m\n" for line in page.splitlines()))

@@ -75,6 +75,8 @@ def gather(table: Table, notes: Notes) -> DetailRows:
                 printed = _begin(columns, row)
                 found.launches[identity_key] = printed
             _add(printed, columns, row, notes)
+        elif columns.lost_its_number(row):
+            notes.unnumbered += 1
         elif any(row):
             notes.stray(row)
     return found

@@ -128,6 +128,8 @@ def gather(table: Table, notes: Notes) -> RawRows:
             rows.append(row)
         elif units is None and not rows and _is_units_row(columns, row):
             units = tuple(row[i].strip() if i < len(row) else "" for i, _ in metrics)
+        elif columns.lost_its_number(row):
+            notes.unnumbered += 1
         elif any(row) and not _is_units_row(columns, row) and tuple(row) != table.header:
             notes.stray(row)
     short = len(last) < columns.width and not table.ends_in_a_line

@@ -59,6 +59,13 @@ class Columns:
                 hint="give the file as ncu wrote it, or export it again",
             )
 
+    def lost_its_number(self, row: Sequence[str]) -> bool:
+        """Whether a line that is no row was one: as long as a row and with a kernel, but a
+        spreadsheet has made its ID or process another text."""
+        kernel = self.cell(row, "Kernel Name").strip()
+        last = self.position.get("Metric Value", self.width - 1)
+        return len(row) > last and kernel not in ("", "Kernel Name")
+
     def is_row(self, row: Sequence[str]) -> bool:
         """Whether a line belongs to the table: its ID and process are numbers, the process of a
         full row may be blank (reports of 2019 do not hold it).

@@ -26,6 +26,7 @@ class Notes:
     stray_lines: int = 0
     short_rows: int = 0
     repeated: int = 0
+    unnumbered: int = 0
     prefix: str = ""
     other_pages: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -119,6 +120,14 @@ class Notes:
                 Severity.WARNING,
                 ("1 launch stands" if self.repeated == 1 else f"{self.repeated} launches stand")
                 + " in the file twice, equal in every cell, and counted twice: is a page doubled?",
+            )
+        if self.unnumbered:
+            rows = "1 row has" if self.unnumbered == 1 else f"{self.unnumbered} rows have"
+            yield _issue(
+                "rows-without-id",
+                Severity.WARNING,
+                f"{rows} no number for ID or process and were left out: a spreadsheet or a script "
+                "has changed the file",
             )
         if self.prefix:
             yield _issue(
