@@ -11,7 +11,9 @@ import pytest
 from tests import timelines
 
 from solscope.errors import ReportError
-from solscope.flows import read
+from solscope.flows import budget, join, read
+from solscope.flows.budget import BudgetRequest
+from solscope.flows.join import JoinRequest
 from solscope.flows.read import ReadRequest
 from solscope.flows.world import Outcome, World
 
@@ -113,3 +115,24 @@ def test_csv_of_a_timeline_tells_gpus_apart(tmp_path: Path) -> None:
     path = timelines.write_export(tmp_path / "a.sqlite", rows)
     found = list(csv.DictReader(run((str(path),), format="csv")[0].text.splitlines()))
     assert [(row["total_ns"], row["device"]) for row in found] == [("20.0", "0"), ("20.0", "1")]
+
+
+def test_several_files_are_explained_as_far_as_they_can_be(tmp_path: Path) -> None:
+    trace = timelines.write_trace(tmp_path / "t.json", [])
+    outcome, _ = run((str(trace), *write(tmp_path, good=RAW)), explain=True)
+    assert "gpu__time_duration.sum" in outcome.text
+    assert "only printed tables (CSV or text) have columns to explain" in outcome.text
+    assert outcome.exit_code == 1
+
+
+def test_joins_and_budgets_take_the_locale_that_their_errors_ask_for(tmp_path: Path) -> None:
+    trace = "Start (ns);Duration (ns);Strm;Name\n1.000;5.000;7;k\n9.000;5.000;7;k\n"
+    (path,) = write(tmp_path, trace=trace)
+    with pytest.raises(ReportError, match="--locale"):
+        budget.run(BudgetRequest(paths=(path,)), World())
+    found = budget.run(BudgetRequest(paths=(path,), locale="de_DE"), World()).value
+    assert found.devices[0].time.wall_ns == 13_000  # type: ignore[attr-defined]
+    (shares,) = write(tmp_path, shares="kernel;samples\nk;1.234\n")
+    request = JoinRequest(paths=(path, shares), locale="de_DE")
+    (row,) = join.run(request, World()).value.kernels  # type: ignore[attr-defined]
+    assert row.time.total_ns == 10_000

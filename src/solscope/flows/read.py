@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from solscope.errors import ReportError, SolscopeError, UsageError
 from solscope.flows.request import option
@@ -15,6 +15,8 @@ from solscope.model.trace import SampleReport, TimelineReport
 from solscope.reports import formats
 from solscope.reports.formats import AnyReport
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
@@ -22,11 +24,11 @@ class ReadRequest:
 
     Reads ncu reports, ncu's CSV and text of all years, nsys SQLite exports and statistics, torch
     traces, and kernel shares of samplers. Content decides what a file is, never its name.
-    Gzipped files are unfolded.
+    Compressed files are unfolded.
     """
 
     paths: tuple[str, ...] = option(
-        "Files or folders, or clickhouse://HOST/DATABASE.TABLE?pod=...&event=...&from=...&to=...",
+        "Files or folders, - for standard input, or clickhouse://HOST/DATABASE.TABLE?pod=...&event=...&from=...&to=...",
         positional=True,
     )
     format: Literal["table", "json", "csv"] = option(
@@ -71,8 +73,12 @@ def run(request: ReadRequest, world: World) -> Outcome:
     wanted = _pattern(request.metric)
     files = formats.find(request.paths)
     if request.explain:
-        return _explained(files, request)
-    found, refused = _try_all(files, request, world)
+        return _explained(files, request, world)
+    found, refused = _try_all(
+        files,
+        lambda path: formats.read(path, locale=request.locale, columns=request.columns),
+        world,
+    )
     # One bad file is an error; among several, each is named and the rest is shown.
     is_for_people = request.as_ is None and request.format == "table"
     said = "\n".join(f"{error}" for error in refused)
@@ -95,13 +101,13 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
 
 
 def _try_all(
-    files: Sequence[str], request: ReadRequest, world: World
-) -> tuple[list[AnyReport], list[SolscopeError]]:
-    found: list[AnyReport] = []
+    files: Sequence[str], reader: Callable[[str], T], world: World
+) -> tuple[list[T], list[SolscopeError]]:
+    found: list[T] = []
     refused: list[SolscopeError] = []
     for path in world.progress(files, "reading"):
         try:
-            found.append(formats.read(path, locale=request.locale, columns=request.columns))
+            found.append(reader(path))
         except SolscopeError as error:
             if len(files) == 1:
                 raise
@@ -109,13 +115,16 @@ def _try_all(
     return found, refused
 
 
-def _explained(files: Sequence[str], request: ReadRequest) -> Outcome:
+def _explained(files: Sequence[str], request: ReadRequest, world: World) -> Outcome:
     from solscope.render import readings
 
-    found = [
-        formats.explain(path, locale=request.locale, columns=request.columns) for path in files
-    ]
-    return Outcome(value=tuple(found), text="\n".join(map(readings.explanation, found)).rstrip())
+    found, refused = _try_all(
+        files,
+        lambda path: formats.explain(path, locale=request.locale, columns=request.columns),
+        world,
+    )
+    text = "\n".join([*map(readings.explanation, found), *map(str, refused)]).rstrip()
+    return Outcome(value=tuple(found), text=text, exit_code=1 if refused else 0)
 
 
 def _as_ncu(found: Sequence[AnyReport], request: ReadRequest) -> str:
