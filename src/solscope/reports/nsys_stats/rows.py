@@ -36,6 +36,7 @@ _WITH_UNIT = re.compile(r"([+-]?\d[\d.,]*)\s*([nuµμm]?s|[num]?sec)")  # 1.234 
 _PLAIN = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 _POINT_GROUPED = re.compile(r"[+-]?\d{1,3}\.\d{3}")
+_BATCH_ROWS = 1 << 16
 _WHOLE = ("total", "min", "max", "start", "duration")
 _TEXTS = frozenset({"name", "category", "device", "grid", "block"})
 _DEVICE = re.compile(r"^(.*?)\s*\((\d+)\)$")
@@ -226,16 +227,13 @@ def calls(cells: Cells) -> Iterator[CallTotal]:
 def timeline(cells: Cells, short: Callable[[str], str]) -> tuple[pa.Table, pa.Table, int]:
     """A GPU trace as tables of kernels and of copies, and how many rows have no time that can be
     used."""
-    import pyarrow as pa
-
     if not cells.has_unit:
         raise ReportError(
             f"the trace at line {cells.table.line} states no unit of time",
             hint="run `nsys stats` with --timeunit nsec",
         )
     device_of = lru_cache(maxsize=1024)(_DEVICE.match)
-    kernels: list[dict[str, Any]] = []
-    copies: list[dict[str, Any]] = []
+    kernels, copies = _Events("kernels", cells), _Events("copies", cells)
     unusable = 0
     for row in cells.rows():
         start = cells.nanoseconds(row, "start")
@@ -255,20 +253,44 @@ def timeline(cells: Cells, short: Callable[[str], str]) -> tuple[pa.Table, pa.Ta
         name = cells.text(row, "name")
         memory = _MEMORY_OPERATION.match(name)
         if memory:
-            copies.append(event | {"kind": _copy_kind(memory), "bytes": cells.bytes(row)})
+            copies.add(event | {"kind": _copy_kind(memory), "bytes": cells.bytes(row)})
         else:
-            kernels.append(event | _shape(cells, row) | {"name": name, "short_name": short(name)})
-    schemas = trace.schemas()
-    try:
-        return (
-            pa.Table.from_pylist(kernels, schemas["kernels"]),
-            pa.Table.from_pylist(copies, schemas["copies"]),
-            unusable,
-        )
-    except (pa.ArrowInvalid, OverflowError) as error:
-        raise ReportError(
-            f"the trace at line {cells.table.line} holds a number out of range"
-        ) from error
+            kernels.add(event | _shape(cells, row) | {"name": name, "short_name": short(name)})
+    return kernels.table(), copies.table(), unusable
+
+
+class _Events:
+    """Events that become arrow columns a batch at a time: a trace may have millions."""
+
+    def __init__(self, target: str, cells: Cells) -> None:
+        self._schema = trace.schemas()[target]
+        self._line = cells.table.line
+        self._rows: list[dict[str, Any]] = []
+        self._parts: list[pa.Table] = [self._schema.empty_table()]
+
+    def add(self, event: dict[str, Any]) -> None:
+        """One event, by the names of the schema's columns."""
+        self._rows.append(event)
+        if len(self._rows) == _BATCH_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        try:
+            self._parts.append(pa.Table.from_pylist(self._rows, self._schema))
+        except (pa.ArrowInvalid, OverflowError) as error:
+            raise ReportError(
+                f"the trace at line {self._line} holds a number out of range"
+            ) from error
+        self._rows.clear()
+
+    def table(self) -> pa.Table:
+        """All of it, each name once."""
+        import pyarrow as pa
+
+        self._flush()
+        return pa.concat_tables(self._parts).unify_dictionaries().combine_chunks()
 
 
 def device_names(cells: Cells) -> dict[int, str]:
