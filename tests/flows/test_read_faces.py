@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests import timelines
 
-from solscope.errors import ReportError
+from solscope.errors import ReportError, UsageError
 from solscope.flows import budget, join, read
 from solscope.flows.budget import BudgetRequest
 from solscope.flows.join import JoinRequest
@@ -136,3 +136,19 @@ def test_joins_and_budgets_take_the_locale_that_their_errors_ask_for(tmp_path: P
     request = JoinRequest(paths=(path, shares), locale="de_DE")
     (row,) = join.run(request, World()).value.kernels  # type: ignore[attr-defined]
     assert row.time.total_ns == 10_000
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"as_": "ncu-raw-csv", "metric": "time"}, "--metric has no part"),
+        ({"as_": "ncu-raw-csv", "format": "json"}, "--format has no part"),
+        ({"as_": "ncu-raw-csv", "explain": True}, "--explain has no part"),
+        ({"print_units": "base"}, "--print-units is for ncu's pages"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(
+    tmp_path: Path, options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        run(write(tmp_path, good=RAW), **options)

@@ -37,6 +37,10 @@ def kind(text: str) -> str | None:
             "Time (%),Total Time (ns),Count,Avg (ns),Operation\n1,2,3,4,[CUDA memset]\n",
             "nsys-table",
         ),
+        (
+            '"0","12","a.out","h","k","1","7","(256, 1, 1)","(8, 1, 1)","0","9.0","4"\n',
+            "headless-table",
+        ),
         ("a,b\n1,2\n", None),
         ("\x7fELF\0\0", None),
     ],

@@ -66,10 +66,7 @@ def run(request: ReadRequest, world: World) -> Outcome:
     """The verb. Exit code 1 where several files were given and some are no reports."""
     if not request.paths:
         raise UsageError("no file given", hint="solscope read YOUR.ncu-rep")
-    if request.print_metric_instances != "none" and request.as_ != "ncu-raw-csv":
-        raise UsageError(
-            "--print-metric-instances is for the raw page", hint="add --as ncu-raw-csv"
-        )
+    _refuse_unused(request)
     wanted = _pattern(request.metric)
     files = formats.find(request.paths)
     if request.explain:
@@ -91,6 +88,28 @@ def run(request: ReadRequest, world: World) -> Outcome:
     elif said:
         world.say(said)  # beside what a program reads, never within
     return Outcome(value=tuple(found), text=text, exit_code=1 if refused else 0)
+
+
+def _refuse_unused(request: ReadRequest) -> None:
+    """Raises UsageError for an option that would change nothing."""
+    if request.print_metric_instances != "none" and request.as_ != "ncu-raw-csv":
+        raise UsageError(
+            "--print-metric-instances is for the raw page", hint="add --as ncu-raw-csv"
+        )
+    if request.print_units != "auto" and request.as_ is None:
+        raise UsageError(
+            "--print-units is for ncu's pages; all else is in base units", hint="add --as"
+        )
+    if request.as_ is not None:
+        for option_name, is_given in (
+            ("--metric", request.metric is not None),
+            ("--format", request.format != "table"),
+            ("--explain", request.explain),
+        ):
+            if is_given:
+                raise UsageError(
+                    f"{option_name} has no part in a page of ncu", hint=f"leave out {option_name}"
+                )
 
 
 def _pattern(text: str | None) -> re.Pattern[str] | None:

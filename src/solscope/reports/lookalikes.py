@@ -42,6 +42,7 @@ _LABELS = frozenset(
         "Achieved Occupancy",
     )
 )
+_DIMENSIONS = re.compile(r"\(\d+, \d+, \d+\)")
 _TIME_COLUMN = re.compile(r"[\w ]+ \((ns|us|ms|s|[num]?sec)\)")
 _MENTIONS = re.compile(r"\b(?:ncu|nsight compute)\b", re.IGNORECASE)
 
@@ -51,7 +52,16 @@ def name_of(head: bytes, path: str) -> Lookalike | None:
     if not head.strip():
         return Lookalike(kind="empty", what="an empty file", hint="capture or export again")
     text = decode_head(head)
-    for judge in (_pointer, _page, _listing, _log, _nsys_table, _derived_table, _mention):
+    for judge in (
+        _pointer,
+        _page,
+        _listing,
+        _log,
+        _headless,
+        _nsys_table,
+        _derived_table,
+        _mention,
+    ):
         found = judge(text)
         if found is not None:
             return found
@@ -106,6 +116,20 @@ def _log(text: str) -> Lookalike | None:
         kind="ncu-log",
         what=what,
         hint="`solscope diagnose` reads a log; a report is what ncu writes with -o",
+    )
+
+
+def _headless(text: str) -> Lookalike | None:
+    """Rows of ncu begin with two numbers and hold the dimensions of a launch."""
+    rows = [row for row in _rows(text.lstrip("\ufeff").splitlines()[:40]) if len(row) > 7]
+    if not rows or not all(cell.strip().isdecimal() for cell in rows[0][:2]):
+        return None
+    if not any(_DIMENSIONS.fullmatch(cell.strip()) for cell in rows[0]):
+        return None
+    return Lookalike(
+        kind="headless-table",
+        what="rows of a table of ncu without the header above them",
+        hint='give the file from its header on (the line that begins with "ID")',
     )
 
 
