@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import timelines
+from tests import builder, timelines
 
 from solscope.errors import ReportError, UsageError
 from solscope.flows import budget, join, read
@@ -152,3 +152,14 @@ def test_an_option_that_would_change_nothing_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=says):
         run(write(tmp_path, good=RAW), **options)
+
+
+def test_pages_that_stand_beside_a_report_are_said_not_to_be_read(tmp_path: Path) -> None:
+    write(tmp_path, page=RAW)
+    (tmp_path / "x.ncu-rep").write_bytes(builder.report([builder.Kernel("k")]))
+    outcome, said = run((str(tmp_path),))
+    assert f"not read: {tmp_path / 'page.csv'}: ncu printed this" in outcome.text
+    assert (outcome.exit_code, said) == (0, [])
+    outcome, said = run((str(tmp_path),), format="json")
+    assert len(json.loads(outcome.text)["reports"]) == 1
+    assert "not read" in said[0]

@@ -68,7 +68,8 @@ def run(request: ReadRequest, world: World) -> Outcome:
         raise UsageError("no file given", hint="solscope read YOUR.ncu-rep")
     _refuse_unused(request)
     wanted = _pattern(request.metric)
-    files = formats.find(request.paths)
+    pages: list[str] = []
+    files = formats.find(request.paths, left_out=pages)
     if request.explain:
         return _explained(files, request, world)
     found, refused = _try_all(
@@ -78,7 +79,7 @@ def run(request: ReadRequest, world: World) -> Outcome:
     )
     # One bad file is an error; among several, each is named and the rest is shown.
     is_for_people = request.as_ is None and request.format == "table"
-    said = "\n".join(f"{error}" for error in refused)
+    said = "\n".join([*map(str, refused), *_beside(pages)])
     if request.as_ is not None:
         text = _as_ncu(found, request)
     else:
@@ -88,6 +89,15 @@ def run(request: ReadRequest, world: World) -> Outcome:
     elif said:
         world.say(said)  # beside what a program reads, never within
     return Outcome(value=tuple(found), text=text, exit_code=1 if refused else 0)
+
+
+def _beside(pages: Sequence[str]) -> Iterator[str]:
+    if pages:
+        shown = ", ".join(pages[:3]) + (f" and {len(pages) - 3} more" if len(pages) > 3 else "")
+        yield (
+            f"not read: {shown}: ncu printed this, and a folder that holds reports of ncu mostly "
+            "holds their own print; name the file to read it"
+        )
 
 
 def _refuse_unused(request: ReadRequest) -> None:

@@ -190,39 +190,40 @@ def _head(path: str) -> bytes:
     return unfold.plain_head(path, reader.HEAD_BYTES)
 
 
-def find(paths: Sequence[str], kinds: Collection[str] = ANY) -> list[str]:
+def find(
+    paths: Sequence[str], kinds: Collection[str] = ANY, *, left_out: list[str] | None = None
+) -> list[str]:
     """Files named, and those of these kinds that folders hold (searched whole, sorted), each once.
 
     Content tells the kind of a folder's files. Pages that ncu printed count only where a folder
-    holds no report of ncu: beside one they are mostly its own print. Hidden folders are not
-    searched. Raises UsageError for a path that does not exist, ReportError for a folder without
-    such files.
+    holds no report of ncu: beside one they are mostly its own print. These are added to
+    ``left_out``. Hidden folders are not searched. Raises UsageError for a path that does not
+    exist, ReportError for a folder without such files.
     """
     found: dict[str, str] = {}
     for path in paths:
-        for file in _expand(path, kinds):
+        for file in _expand(path, kinds, [] if left_out is None else left_out):
             is_plain = os.path.isfile(file)
             found.setdefault(os.path.realpath(file) if is_plain else file, file)
     return list(found.values())
 
 
-def _expand(path: str, kinds: Collection[str]) -> Iterator[str]:
+def _expand(path: str, kinds: Collection[str], left_out: list[str]) -> Iterator[str]:
     if os.path.isdir(path):
-        yield from _inside(path, kinds)
+        yield from _inside(path, kinds, left_out)
     elif path == unfold.STDIN or os.path.exists(path) or path.startswith(LIVE):
         yield path
     else:
         raise UsageError("no such file or folder", where=path, hint="check the path")
 
 
-def _inside(folder: str, kinds: Collection[str]) -> list[str]:
+def _inside(folder: str, kinds: Collection[str], left_out: list[str]) -> list[str]:
     files = {file: _kind_at_a_glance(file) for file in _walk(folder)}
     has_report = "ncu-rep" in files.values()
-    wanted = [
-        file
-        for file, kind in files.items()
-        if kind in kinds and not (has_report and kind in PRINTED)
-    ]
+    fitting = [file for file, kind in files.items() if kind in kinds]
+    pages = [file for file in fitting if has_report and files[file] in PRINTED]
+    left_out += pages
+    wanted = [file for file in fitting if file not in pages]
     if wanted:
         return wanted
     others = Counter(kind for kind in files.values() if kind is not None)
