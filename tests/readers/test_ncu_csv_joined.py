@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from tests import corpus
 
@@ -9,6 +11,7 @@ from solscope.errors import ReportError
 from solscope.model.report import Report
 from solscope.model.summary import SummaryReport
 from solscope.reports import ncu_csv
+from solscope.reports.ncu_csv.layout import find_tables
 
 FIXED = '"ID","Process ID","Host Name","Kernel Name","Context","Stream","Device"'
 SOL = "GPU Speed Of Light Throughput"
@@ -72,6 +75,10 @@ def test_a_launch_that_stands_in_the_file_twice_is_said() -> None:
     once = details(f'"{SOL}","Duration","us","9.1"')
     assert codes(read(once + once)) == ["repeated-launches"]
     assert codes(read(page)) == []
+    head = '"Kernel Name","gpu__time_duration.sum","sm__cycles_active.sum"\n"","ns","cycle"\n'
+    without_ids = head + '"k","10","9"\n' * 2
+    report = read(without_ids)
+    assert (len(report.launches), codes(report)) == (2, [])
 
 
 def test_processes_of_one_number_on_two_hosts_stay_apart() -> None:
@@ -180,6 +187,16 @@ def test_a_row_whose_identifier_was_mangled_is_not_dropped_silently() -> None:
     assert report.issues[0].what.startswith("2 rows have no number for ID or process")
     mangled = details(f'"{SOL}","Duration","us","9.1"').replace('"0","1"', '"0","1.2E+05"')
     assert codes(read(mangled)) == ["rows-without-id"]
+
+
+def test_a_thousand_tables_and_a_word_of_a_header_in_each_row_take_no_square_time() -> None:
+    names = '"gpu__time_duration.sum"'
+    page = raw(names, '"ns"', *(f"{n},11,10240" for n in range(40)))
+    text = page.replace('"k(int)"', '"checkAddress(int)"') * 1000
+    begun = time.process_time()
+    tables = find_tables(text)
+    assert time.process_time() - begun < 5  # copying or searching the rest for each takes minutes
+    assert [len(tables), tables[-1].line] == [1000, 999 * 42 + 1]
 
 
 def test_colours_of_a_terminal_are_no_part_of_the_table() -> None:

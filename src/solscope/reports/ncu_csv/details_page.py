@@ -68,9 +68,10 @@ def gather(table: Table, notes: Notes) -> DetailRows:
         if number >= last_row:
             break
         if columns.is_row(row):
-            columns.refuse_moved(row)
             identity_key = columns.launch_key(row)
             printed = found.launches.get(identity_key)
+            if printed is None or len(row) > columns.width:
+                columns.refuse_moved(row)
             if printed is None:
                 printed = _begin(columns, row)
                 found.launches[identity_key] = printed

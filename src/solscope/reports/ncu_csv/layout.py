@@ -133,14 +133,17 @@ def find_tables(text: str) -> tuple[Table, ...]:
     first = find_table(text)
     if first is None:
         return ()
-    found = [first]
+    heads = [(0, first)]
     for begin, line in _lines_with_a_header_word(first.text):
         following = _table_at(line, line) if begin else None
         if following is not None:
-            rest = first.text[begin:]
-            number = first.line + len(_LINE_END.findall(first.text[:begin]))
-            found[-1] = replace(found[-1], text=found[-1].text[: -len(rest)])
-            found.append(replace(following, text=rest, line=number))
+            heads.append((begin, following))
+    ends = [begin for begin, _ in heads[1:]] + [len(first.text)]
+    found, number = [], first.line
+    for (begin, table), end in zip(heads, ends, strict=True):
+        text = first.text[begin:end]
+        found.append(replace(table, text=text, line=number))
+        number += len(_LINE_END.findall(text)) if len(heads) > 1 else 0
     return tuple(found)
 
 
@@ -148,12 +151,15 @@ def _lines_with_a_header_word(text: str) -> list[tuple[int, str]]:
     """Beginning and text of every line that holds one of the words, in order."""
     found: dict[int, str] = {}
     for word in _HEADER_WORDS:
+        past = 0  # what is behind was looked at: each search stays within what is new
         at = text.find(word)
         while at >= 0:
-            begin = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+            begin = text.rfind("\n", past, at) + 1 or past
+            begin = text.rfind("\r", begin, at) + 1 or begin
             end = _LINE_END.search(text, at)
             stop = len(text) if end is None else end.end()
             found[begin] = text[begin:stop]
+            past = stop
             at = text.find(word, stop)
     return sorted(found.items())
 

@@ -148,10 +148,11 @@ def gather(table: Table, notes: Notes) -> RawRows:
 
 
 def repeated(raws: Sequence[RawRows]) -> int:
-    """How many rows equal an earlier one in every cell: the same launch, printed twice."""
+    """How many rows equal an earlier one in every cell: the same launch, printed twice. Without
+    IDs, launches may well be alike."""
     seen: dict[object, list[list[str]]] = {}
     for raw in raws:
-        for row in raw.rows:
+        for row in raw.rows if "ID" in raw.columns.position else ():
             key = (raw.metrics, raw.units, raw.columns.launch_key(row))
             seen.setdefault(key, []).append(row)
     several = [alike for alike in seen.values() if len(alike) > 1]

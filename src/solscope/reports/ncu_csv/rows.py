@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 
 from solscope.errors import ReportError
 from solscope.reports.ncu_csv.layout import is_nvtx
@@ -18,6 +19,8 @@ class Columns:
         self.width = len(header)
         self.position = {name: i for i, name in reversed(list(enumerate(header)))}
         self._telling = [self.position[name] for name in _TELLING if name in self.position]
+        # Two more than needed, as one alone would not come as a tuple.
+        self._pick: Callable[[Sequence[str]], tuple[str, ...]] = itemgetter(*self._telling, 0, 0)
         self.nvtx = tuple((i, name) for i, name in enumerate(header) if is_nvtx(name))
 
     def cell(self, row: Sequence[str], name: str) -> str:
@@ -44,7 +47,10 @@ class Columns:
     def launch_key(self, row: Sequence[str]) -> tuple[str, ...]:
         """The cells that tell launches apart. IDs begin anew in each process, and containers on
         several hosts may all have their work in process 1."""
-        return tuple([row[at] for at in self._telling if at < len(row)])
+        try:
+            return self._pick(row)
+        except IndexError:  # a row that was cut
+            return tuple([row[at] for at in self._telling if at < len(row)])
 
     def refuse_moved(self, row: Sequence[str]) -> None:
         """Raises ReportError where cells stand under other columns than their own, because the
