@@ -96,3 +96,14 @@ def test_the_json_is_as_its_schema_says(tmp_path: Path) -> None:
     document = json.loads(ask(a_trace(tmp_path, 20), format="json").text)
     checker = jsonschema.Draft202012Validator(json.loads(text))
     assert [error.message for error in checker.iter_errors(document)] == []
+
+
+def test_what_a_reader_left_out_is_said_beside_the_budget(tmp_path: Path) -> None:
+    path = a_trace(tmp_path, 20)
+    document = json.loads(path.read_text())
+    document["traceEvents"].append(kernel_event("gemm", 50, -1))
+    path.write_text(json.dumps(document))
+    outcome = ask(path)
+    assert "warning: t.json: 1 events have no usable begin or duration; left out" in outcome.text
+    (report,) = json.loads(ask(path, format="json").text)["reports"]
+    assert [issue["code"] for issue in report["issues"]] == ["rows-without-duration"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 from pathlib import Path
@@ -211,3 +212,52 @@ def test_events_of_odd_types_are_counted_not_trusted(tmp_path: Path) -> None:
     assert any(i.what.startswith("2 events have no usable begin") for i in report.issues)
     last = report.kernels.to_pylist()[1]
     assert [last[c] for c in ("device", "stream", "grid_x", "correlation")] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{"ph": "X", "pid": 1, "tid": 13, "ts": 1.0, "dur": 5.0, "name": "fusion", "args": {}}],
+        [{"ph": "X", "cat": "cuda", "pid": "Device 0", "ts": 1.0, "dur": 5.0, "name": "k"}],
+        [{"ph": "X", "cat": "toplevel", "pid": 1, "ts": 1.0, "dur": 5.0, "name": "RunTask"}],
+    ],
+    ids=["JAX", "converted from nsys", "a browser"],
+)
+def test_a_trace_of_another_tool_is_not_one_without_kernels(
+    tmp_path: Path, events: list[dict[str, Any]]
+) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": events}))
+    with pytest.raises(ReportError, match="not torch's profiler's; its categories are"):
+        kineto.read(str(path), "0")
+
+
+def test_kernels_as_begin_and_end_are_counted_as_left_out(tmp_path: Path) -> None:
+    event = {"cat": "kernel", "name": "k", "pid": 0, "tid": 7}
+    path = write_trace(tmp_path / "t.json", [event | {"ph": "B", "ts": 1}, event | {"ph": "E"}])
+    codes = [issue.code for issue in kineto.read(str(path), "0").issues]
+    assert codes == ["kernels-not-recorded", "rows-without-duration"]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_json(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "t.json", [kernel_event("k", 1.0, 2.0)])
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    assert kineto.recognises(path.read_bytes(), "t.json")
+    assert kineto.read(str(path), "0").kernels.num_rows == 1
+
+
+def test_a_cut_trace_says_after_how_many_events(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "t.json", [kernel_event("k", float(n), 0.5) for n in range(5)])
+    text = path.read_text()
+    path.write_text(text[: text.index('"ts": 3.0')])
+    with pytest.raises(ReportError, match="cut after 3 events"):
+        kineto.read(str(path), "0")
+
+
+def test_kernels_that_stand_twice_are_said(tmp_path: Path) -> None:
+    events = [kernel_event("k", float(n), 0.5) for n in range(5)]
+    report = kineto.read(str(write_trace(tmp_path / "t.json", [*events, *events[:2]])), "0")
+    (issue,) = report.issues
+    assert issue.code == "repeated-kernels"
+    assert issue.what.startswith("2 kernels")
+    assert report.kernels.num_rows == 7

@@ -33,6 +33,14 @@ def kind(text: str) -> str | None:
         ("kernel,dram__bytes.sum (Mb)\nk,3.5\n", "derived-table"),
         ("k,metric,value\nk,Achieved Occupancy,3.5\n", "derived-table"),
         ("Launching NCU on x...\nNCU exit=1\n", "ncu-log"),
+        (
+            "Time (%),Total Time (ns),Count,Avg (ns),Operation\n1,2,3,4,[CUDA memset]\n",
+            "nsys-table",
+        ),
+        (
+            '"0","12","a.out","h","k","1","7","(256, 1, 1)","(8, 1, 1)","0","9.0","4"\n',
+            "headless-table",
+        ),
         ("a,b\n1,2\n", None),
         ("\x7fELF\0\0", None),
     ],

@@ -158,8 +158,8 @@ def test_launches_of_two_processes_with_one_id_stay_apart() -> None:
 
 def test_runs_appended_to_one_file_stay_apart() -> None:
     one = details(f'"{SOL}","Duration","us","9.1"')
-    report = read(one + "==PROF== Connected\nstarting again\n" + one)
-    assert len(report.launches) == 2
+    report = read(one + "==PROF== Connected\nstarting again\n" + one.replace("9.1", "9.3"))
+    assert [launch.metrics["gpu__time_duration.sum"] for launch in report.launches] == [9100, 9300]
     assert [issue.code for issue in report.issues] == ["stray-lines"]
 
 

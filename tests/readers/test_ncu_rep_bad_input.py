@@ -42,7 +42,7 @@ def read(tmp_path: Path, data: bytes, name: str = "x.ncu-rep") -> Report:
         (b"NVR\x00\x02\x00\x00\x00\x08", "does not fit"),
         (b"NVR\x00" + struct.pack("<I", 2) + builder.number(1, 99), "version 99"),
         (builder.FILE_HEADER, "nothing else"),
-        (zstandard.compress(b"not a report at all"), "not of an ncu report"),
+        (zstandard.compress(b"not a report at all"), "this is text"),
         (b"\x28\xb5\x2f\xfd" + b"garbage" * 4, "zstd frame is damaged"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -237,3 +238,46 @@ def test_graph_launches_beside_plain_kernels_are_said_to_hide_executions(tmp_pat
     with_node = [kernel_row(0, 5, 100, node=3)]
     path = write_export(tmp_path / "b.sqlite", with_node, names=(), more=HOST_LAUNCHES)
     assert all(issue.code != "graphs-hide-kernels" for issue in read(path).issues)
+
+
+def test_rows_in_a_write_ahead_log_are_never_left_out_silently(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "a.sqlite", [kernel_row(10, 30, 0)])
+    writer = sqlite3.connect(path)
+    writer.execute("PRAGMA journal_mode=WAL")
+    writer.execute("INSERT INTO StringIds VALUES (9, 'late')")
+    writer.commit()
+    link = tmp_path / "link.sqlite"
+    link.symlink_to(path)
+    for given in (path, link):
+        with pytest.raises(ReportError, match=r"a\.sqlite-wal"):
+            nsys.read(str(given), "0")
+    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert nsys.read(str(path), "0").kernels.num_rows == 1
+    writer.close()
+
+
+def test_an_export_that_is_being_written_is_named(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "a.sqlite", [kernel_row(10, 30, 0)])
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("PRAGMA cache_size=1")
+    writer.execute("BEGIN")
+    writer.executemany(
+        "INSERT INTO StringIds VALUES (?, ?)", [(n, "x" * 99) for n in range(9, 999)]
+    )
+    with pytest.raises(ReportError, match="being written"):
+        nsys.read(str(path), "0")
+    writer.execute("ROLLBACK")
+    writer.close()
+    assert nsys.read(str(path), "0").kernels.num_rows == 1
+
+
+def test_whole_replays_beside_single_kernels_are_said_to_be_in_no_share(tmp_path: Path) -> None:
+    graphs = (
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, "
+        "deviceId INTEGER, streamId INTEGER, graphId INTEGER);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (100, 900, 0, 7, 1);"
+    )
+    rows = [kernel_row(10, 30, 0), kernel_row(40, 50, 0, node=5)]
+    report = read(write_export(tmp_path / "a.sqlite", rows, more=graphs))
+    (issue,) = (issue for issue in report.issues if issue.code == "graphs-hide-kernels")
+    assert "1 replay of CUDA graphs" in issue.what

@@ -8,8 +8,8 @@ import pytest
 from tests import corpus
 
 from solscope.errors import ReportError, UsageError
-from solscope.model.trace import SampleReport
-from solscope.reports import zymtrace
+from solscope.model.trace import UNNAMED, SampleReport
+from solscope.reports import formats, zymtrace
 
 
 def read(folder: Path, text: str, columns: str | None = None) -> SampleReport:
@@ -114,3 +114,73 @@ def test_each_column_is_explained(tmp_path: Path) -> None:
     assert found["Function"] == ("name", "", "flash_fwd")
     assert found["Self Time"] == (None, "", None)
     assert found["Self GPU %"] == ("share", "%", pytest.approx(0.142))
+
+
+def numbers(report: SampleReport) -> dict[str, tuple[float | None, float | None]]:
+    return {kernel.name: (kernel.samples, kernel.share) for kernel in report.kernels()}
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("kernel;share %\ngemm;60,5\nsoftmax;39,5\n", {}),
+        ("kernel\tshare %\ngemm\t60,5\nsoftmax\t39,5\n", {}),
+        ("kernel;share %\ngemm;60.5\nsoftmax;39.5\n", {}),
+        ("kernel;share %\ngemm;60,500\nsoftmax;39,500\n", {"locale": "de_DE"}),
+    ],
+)
+def test_what_a_spreadsheet_saves_reads_alike(
+    tmp_path: Path, text: str, options: dict[str, str]
+) -> None:
+    file = tmp_path / "x.csv"
+    for data in (text.encode(), text.encode("utf-16"), text.replace("\n", "\r").encode()):
+        file.write_bytes(data)
+        report = formats.read(str(file), **options)
+        assert isinstance(report, SampleReport)
+        assert numbers(report) == {"gemm": (None, 0.605), "softmax": (None, 0.395)}
+
+
+def test_a_count_that_may_be_thousands_is_refused_until_the_locale_is_known(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("kernel;samples\ngemm;1.234\nsoftmax;999\n")
+    with pytest.raises(ReportError, match=r"can be read as a decimal or as thousands") as caught:
+        formats.read(str(file))
+    assert caught.value.where == str(file)
+    report = formats.read(str(file), locale="de_DE")
+    assert isinstance(report, SampleReport)
+    assert numbers(report)["gemm"][0] == 1234
+    file.write_text('kernel,samples\ngemm,"1,234"\nsoftmax,999\n')
+    report = formats.read(str(file))
+    assert isinstance(report, SampleReport)
+    assert numbers(report)["gemm"][0] == 1234
+
+
+def test_a_row_of_totals_is_no_kernel(tmp_path: Path) -> None:
+    report = read(tmp_path, "kernel,samples\ngemm,60\nsoftmax,40\nTotal,100\n")
+    assert numbers(report) == {"gemm": (60, 0.6), "softmax": (40, 0.4)}
+    assert [issue.code for issue in report.issues] == ["total-row"]
+    report = read(tmp_path, "kernel,samples\ngemm,60\nsoftmax,40\nsum,7\n")
+    assert numbers(report)["sum"][0] == 7  # a kernel may have such a name
+
+
+def test_what_was_added_up_or_is_missing_is_said(tmp_path: Path) -> None:
+    report = read(tmp_path, "pod,kernel,samples\np0,gemm,60\np1,gemm,20\np1,softmax,\n")
+    assert [issue.code for issue in report.issues] == ["rows-without-number", "rows-added"]
+    assert read(tmp_path, "kernel,samples\n").absences[-1].field == "kernels"
+
+
+def test_percent_signs_on_some_cells_only_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="some cells of column share have a percent sign"):
+        read(tmp_path, "kernel,share\ngemm,60%\nsoftmax,0.4\n")
+
+
+def test_rows_of_json_may_differ_in_their_keys(tmp_path: Path) -> None:
+    text = '[{"kernel": "gemm"}, {"kernel": null, "samples": 40}, {"kernel": "a", "samples": 60}]'
+    report = read(tmp_path, text)
+    assert numbers(report) == {"gemm": (None, None), "a": (60, 0.6), UNNAMED: (40, 0.4)}
+
+
+def test_titles_in_camel_case_are_known(tmp_path: Path) -> None:
+    assert numbers(read(tmp_path, "KernelName,count()\ngemm,60\n")) == {"gemm": (60, 1.0)}
+    typed = "kernel_name\tcount()\nString\tUInt64\ngemm\t60\n"
+    assert read(tmp_path, typed).issues == ()

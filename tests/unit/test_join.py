@@ -319,3 +319,29 @@ def test_a_table_without_counts_and_a_sample_without_share_stay_absent() -> None
     assert (row.sample_share, row.estimated_ns) == (None, None)
     assert row.time is not None
     assert (row.time.launches, row.time.mean_ns, row.time.total_ns) == (None, None, 10.0)
+
+
+def test_graph_replays_recorded_as_a_whole_are_part_of_the_gpus_time() -> None:
+    replays = pa.table(
+        {
+            **{name: pa.array([None] * 2, pa.int64()) for name in trace.schemas()["graphs"].names},
+            "start_ns": [0, 5000],
+            "end_ns": [1000, 7000],
+        }
+    ).cast(trace.schemas()["graphs"])
+    report = dataclasses.replace(timeline([ran("k", 10, 1000.0)]), graphs=replays)
+    (row,) = joined({}, report).kernels
+    assert row.time is not None
+    assert row.time.share == 0.25  # 1 us of 1 us + 3 us in replays
+
+
+def test_what_a_reader_left_out_is_a_note_of_the_join() -> None:
+    left_out = Issue(code="table-not-read", severity=Severity.WARNING, what="a table was not read")
+    aside = Issue(code="table-skipped", severity=Severity.INFO, what="nothing of note")
+    report = dataclasses.replace(timeline([ran("k")]), issues=(left_out, aside))
+    inclusive = dataclasses.replace(
+        samples({"k": 1.0}),
+        issues=(Issue(code="shares-over-one", severity=Severity.WARNING, what="over one"),),
+    )
+    found = join.join([inclusive], [report], None, identify)
+    assert found.notes == ("t: over one", "t: a table was not read")

@@ -30,6 +30,9 @@ class BudgetRequest:
         "until the next begins.",
         default=None,
     )
+    locale: str | None = option(
+        "Locale of what wrote a printed trace, where its own numbers do not tell.", default=None
+    )
     format: Literal["table", "json"] = option("What to print.", default="table")
 
 
@@ -41,7 +44,7 @@ def run(request: BudgetRequest, world: World) -> Outcome:
         raise UsageError("no timeline given", hint="solscope budget YOUR.sqlite")
     pattern = _regex(request.step)
     reports = [
-        _timeline(p)
+        _timeline(p, request.locale)
         for p in world.progress(formats.find(request.paths, formats.TIMELINES), "reading")
     ]
     if pattern is not None:
@@ -70,8 +73,8 @@ def _regex(text: str | None) -> re.Pattern[str] | None:
         raise UsageError(f"--step is not a regular expression: {error}") from error
 
 
-def _timeline(path: str) -> TimelineReport:
-    report = formats.read(path)
+def _timeline(path: str, locale: str | None) -> TimelineReport:
+    report = formats.read(path, locale=locale)
     if isinstance(report, TimelineReport):
         return report
     raise ReportError(

@@ -31,6 +31,10 @@ class JoinRequest:
     columns: str | None = option(
         "Which column of a sampler's table is what: name=COLUMN,samples=COLUMN.", default=None
     )
+    locale: str | None = option(
+        "Locale of what wrote the printed tables, where their own numbers do not tell.",
+        default=None,
+    )
     top: int | None = option("Show only the first N rows of the table.", default=None)
     format: Literal["table", "json"] = option("What to print.", default="table")
 
@@ -42,7 +46,7 @@ def run(request: JoinRequest, world: World) -> Outcome:
     if request.top is not None and request.top < 1:
         raise UsageError(f"--top {request.top} shows nothing", hint="give a number above zero")
     found = [
-        formats.read(path, columns=request.columns)
+        formats.read(path, locale=request.locale, columns=request.columns)
         for path in world.progress(formats.find(request.paths), "reading")
     ]
     samples = [report for report in found if isinstance(report, SampleReport)]

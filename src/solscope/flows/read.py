@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from solscope.errors import ReportError, SolscopeError, UsageError
 from solscope.flows.request import option
@@ -15,6 +15,8 @@ from solscope.model.trace import SampleReport, TimelineReport
 from solscope.reports import formats
 from solscope.reports.formats import AnyReport
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
@@ -22,11 +24,11 @@ class ReadRequest:
 
     Reads ncu reports, ncu's CSV and text of all years, nsys SQLite exports and statistics, torch
     traces, and kernel shares of samplers. Content decides what a file is, never its name.
-    Gzipped files are unfolded.
+    Compressed files are unfolded.
     """
 
     paths: tuple[str, ...] = option(
-        "Files or folders, or clickhouse://HOST/DATABASE.TABLE?pod=...&event=...&from=...&to=...",
+        "Files or folders, - for standard input, or clickhouse://HOST/DATABASE.TABLE?pod=...&event=...&from=...&to=...",
         positional=True,
     )
     format: Literal["table", "json", "csv"] = option(
@@ -64,25 +66,60 @@ def run(request: ReadRequest, world: World) -> Outcome:
     """The verb. Exit code 1 where several files were given and some are no reports."""
     if not request.paths:
         raise UsageError("no file given", hint="solscope read YOUR.ncu-rep")
+    _refuse_unused(request)
+    wanted = _pattern(request.metric)
+    pages: list[str] = []
+    files = formats.find(request.paths, left_out=pages)
+    if request.explain:
+        return _explained(files, request, world)
+    found, refused = _try_all(
+        files,
+        lambda path: formats.read(path, locale=request.locale, columns=request.columns),
+        world,
+    )
+    # One bad file is an error; among several, each is named and the rest is shown.
+    is_for_people = request.as_ is None and request.format == "table"
+    said = "\n".join([*map(str, refused), *_beside(pages)])
+    if request.as_ is not None:
+        text = _as_ncu(found, request)
+    else:
+        text = _text(found, refused, request, wanted, world)
+    if said and is_for_people:
+        text = "\n\n".join(part for part in (text, said) if part)
+    elif said:
+        world.say(said)  # beside what a program reads, never within
+    return Outcome(value=tuple(found), text=text, exit_code=1 if refused else 0)
+
+
+def _beside(pages: Sequence[str]) -> Iterator[str]:
+    if pages:
+        shown = ", ".join(pages[:3]) + (f" and {len(pages) - 3} more" if len(pages) > 3 else "")
+        yield (
+            f"not read: {shown}: ncu printed this, and a folder that holds reports of ncu mostly "
+            "holds their own print; name the file to read it"
+        )
+
+
+def _refuse_unused(request: ReadRequest) -> None:
+    """Raises UsageError for an option that would change nothing."""
     if request.print_metric_instances != "none" and request.as_ != "ncu-raw-csv":
         raise UsageError(
             "--print-metric-instances is for the raw page", hint="add --as ncu-raw-csv"
         )
-    wanted = _pattern(request.metric)
-    files = formats.find(request.paths)
-    if request.explain:
-        return _explained(files, request)
-    found, refused = _try_all(files, request, world)
+    if request.print_units != "auto" and request.as_ is None:
+        raise UsageError(
+            "--print-units is for ncu's pages; all else is in base units", hint="add --as"
+        )
     if request.as_ is not None:
-        return Outcome(value=tuple(found), text=_as_ncu(found, request))
-    text = _text(found, request, wanted, world)
-    # One bad file is an error; among several, each is named and the rest is shown.
-    said = "\n".join(f"{error}" for error in refused)
-    return Outcome(
-        value=tuple(found),
-        text="\n\n".join(part for part in (text, said) if part),
-        exit_code=1 if refused else 0,
-    )
+        for option_name, is_given in (
+            ("--metric", request.metric is not None),
+            ("--format", request.format != "table"),
+            ("--explain", request.explain),
+        ):
+            if is_given:
+                raise UsageError(
+                    f"{option_name} has no part in a page of ncu", hint=f"leave out {option_name}"
+                )
 
 
 def _pattern(text: str | None) -> re.Pattern[str] | None:
@@ -93,13 +130,13 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
 
 
 def _try_all(
-    files: Sequence[str], request: ReadRequest, world: World
-) -> tuple[list[AnyReport], list[SolscopeError]]:
-    found: list[AnyReport] = []
+    files: Sequence[str], reader: Callable[[str], T], world: World
+) -> tuple[list[T], list[SolscopeError]]:
+    found: list[T] = []
     refused: list[SolscopeError] = []
     for path in world.progress(files, "reading"):
         try:
-            found.append(formats.read(path, locale=request.locale, columns=request.columns))
+            found.append(reader(path))
         except SolscopeError as error:
             if len(files) == 1:
                 raise
@@ -107,13 +144,16 @@ def _try_all(
     return found, refused
 
 
-def _explained(files: Sequence[str], request: ReadRequest) -> Outcome:
+def _explained(files: Sequence[str], request: ReadRequest, world: World) -> Outcome:
     from solscope.render import readings
 
-    found = [
-        formats.explain(path, locale=request.locale, columns=request.columns) for path in files
-    ]
-    return Outcome(value=tuple(found), text="\n".join(map(readings.explanation, found)).rstrip())
+    found, refused = _try_all(
+        files,
+        lambda path: formats.explain(path, locale=request.locale, columns=request.columns),
+        world,
+    )
+    text = "\n".join([*map(readings.explanation, found), *map(str, refused)]).rstrip()
+    return Outcome(value=tuple(found), text=text, exit_code=1 if refused else 0)
 
 
 def _as_ncu(found: Sequence[AnyReport], request: ReadRequest) -> str:
@@ -123,6 +163,7 @@ def _as_ncu(found: Sequence[AnyReport], request: ReadRequest) -> str:
     instances = ncu_pages.Instances(request.print_metric_instances)
 
     def page(report: Report) -> Iterator[str]:
+        _refuse_unprintable(report, request)
         if request.as_ == "ncu-details-csv":
             return ncu_pages.details_csv(report, units=units)
         return ncu_pages.raw_csv(report, units=units, instances=instances)
@@ -130,8 +171,29 @@ def _as_ncu(found: Sequence[AnyReport], request: ReadRequest) -> str:
     return "".join(line for report in found for line in page(counters(report))).rstrip("\n")
 
 
+def _refuse_unprintable(report: Report, request: ReadRequest) -> None:
+    """A page without rows would look as if nothing had been measured."""
+    path = report.provenance.path
+    if not report.launches:
+        reasons = [absence.reason for absence in report.absences if absence.field == "launches"]
+        raise ReportError(
+            f"no launch to print: {reasons[0]}" if reasons else "the report holds no result",
+            where=path,
+            hint="`solscope read` shows what it holds",
+        )
+    has_sections = any(launch.details.sections() for launch in report.launches)
+    if request.as_ == "ncu-details-csv" and not has_sections:
+        raise ReportError(
+            f"this is {report.provenance.format}, which does not say which sections its metrics "
+            "are of: the details page is made of sections",
+            where=path,
+            hint="--as ncu-raw-csv prints all of its metrics",
+        )
+
+
 def _text(
     found: Sequence[AnyReport],
+    refused: Sequence[SolscopeError],
     request: ReadRequest,
     wanted: re.Pattern[str] | None,
     world: World,
@@ -142,7 +204,9 @@ def _text(
     others = [report for report in found if not isinstance(report, Report)]
     show = request.show_session
     if request.format == "json":
-        return overview.as_json(reports, wanted, timelines.as_rows(others), show_session=show)
+        return overview.as_json(
+            reports, wanted, timelines.as_rows(others), refused, show_session=show
+        )
     if request.format == "csv":
         return "\n".join([*overview.csv_lines(reports, wanted), *timelines.csv_lines(others)])
     parts = [

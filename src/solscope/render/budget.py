@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from solscope.model.budget import BUDGET_SCHEMA, Budget, DeviceBudget, QualityGate, StepTime
+from solscope.model.finding import Severity
 from solscope.model.trace import TimelineReport
 from solscope.render.view import numbers
 from solscope.render.view.page import base_name
@@ -22,7 +23,21 @@ def table(budget: Budget, *, width: int) -> str:
     """Every device's budget with its verdict, grounds and failed gates."""
     blocks = ["\n".join(_device(budget, found, width)) for found in budget.devices]
     blocks += ["\n".join(_nothing(report, width)) for report in without_budget(budget)]
+    blocks += filter(None, ["\n".join(_warnings(budget, width))])
     return "\n\n".join(blocks)
+
+
+def _warnings(budget: Budget, width: int) -> Iterator[str]:
+    """What the readers said of files whose budget stands above, as of rows that were left out."""
+    bare = without_budget(budget)
+    for report in budget.reports:
+        for issue in report.issues:
+            is_judged = issue.code == "graphs-hide-kernels"  # a gate says it
+            if issue.severity is not Severity.WARNING or is_judged:
+                continue
+            if not any(report is one for one in bare):
+                name = base_name(report.provenance.path)
+                yield from _wrapped("warning: ", f"{name}: {issue.what}", width)
 
 
 def without_budget(budget: Budget) -> list[TimelineReport]:
@@ -123,6 +138,9 @@ def document(budget: Budget) -> dict[str, Any]:
                 "format": report.provenance.format,
                 "tool_version": report.provenance.tool_version,
                 "vendor": report.vendor,
+                "issues": [
+                    {"code": i.code, "severity": i.severity, "what": i.what} for i in report.issues
+                ],
                 "absences": [
                     {"field": a.field, "reason": a.reason, "remedy": a.remedy}
                     for a in report.absences

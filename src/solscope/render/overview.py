@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from re import Pattern
 from typing import TYPE_CHECKING
 
+from solscope.errors import SolscopeError
 from solscope.model import units
 from solscope.model.metric_units import unit_of
 from solscope.model.report import Device, KernelLaunch, MetricValue, Report
@@ -53,6 +54,8 @@ def _one(console: Console, report: Report, show_session: bool) -> None:
     if created is not None:
         lines.append(f"captured {_time(created)}")
     lines.extend(f"{i.severity}: {i.what}" for i in report.issues)
+    if not isinstance(report, SummaryReport) or not report.summaries:  # they say it themselves
+        lines.extend(readings.absence(one) for one in report.absences)
     if show_session:
         lines.extend(_session_lines(report))
     for line in lines:
@@ -143,18 +146,28 @@ def as_json(
     reports: Sequence[Report],
     wanted: Pattern[str] | None,
     timelines: Sequence[object] = (),
+    refused: Sequence[SolscopeError] = (),
     *,
     show_session: bool,
 ) -> str:
-    """Every metric of every launch, as `solscope.report/1`. Absent values are left out."""
+    """Every metric of every launch, as `solscope.report/1`. Absent values are left out; what is
+    absent of a whole file is listed with its reason, and so is each file that was refused."""
     import msgspec
 
     document = {
         "schema": READ_SCHEMA,
         "reports": [_json_report(r, wanted, show_session) for r in reports],
         "timelines": list(timelines),
+        "refused": [
+            {"path": _base(error.where), "what": error.what, "next": error.hint}
+            for error in refused
+        ],
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=1).decode()
+
+
+def _base(where: str | None) -> str | None:
+    return None if where is None else os.path.basename(where)
 
 
 def _json_report(report: Report, wanted: Pattern[str] | None, show_session: bool) -> object:
@@ -166,6 +179,7 @@ def _json_report(report: Report, wanted: Pattern[str] | None, show_session: bool
         "tool": {"name": source.tool_name, "version": source.tool_version},
         "complete": report.complete,
         "issues": [{"code": i.code, "severity": i.severity, "what": i.what} for i in report.issues],
+        "absences": readings.absences(report.absences),
         "launches": [_json_launch(launch, wanted) for launch in report.launches],
     }
     if isinstance(report, SummaryReport) and report.summaries:
@@ -185,10 +199,21 @@ def _json_launch(launch: KernelLaunch, wanted: Pattern[str] | None) -> object:
         "block": launch.block,
         "context": launch.context_id,
         "stream": launch.stream_id,
-        "device": launch.device.name,
+        "process": launch.process_id,
+        **_json_device(launch.device),
         "metrics": dict(_selected(launch, wanted)),
         "valueless": [n for n in launch.metrics.valueless() if not wanted or wanted.search(n)],
         "nvtx": [{"domain": r.domain, "name": r.name} for r in launch.details.nvtx()],
+    }
+
+
+def _json_device(device: Device) -> dict[str, object]:
+    """The GPU by name, and which of several it is: CUDA's ordinal within the process."""
+    capability = device.compute_capability
+    return {
+        "device": device.name,
+        "device_ordinal": device.ordinal,
+        "compute_capability": None if capability is None else "{}.{}".format(*capability),
     }
 
 
@@ -197,6 +222,8 @@ def _json_summary(summary: LaunchSummary, wanted: Pattern[str] | None) -> object
         "name": summary.name,
         "name_full": summary.name_full,
         "launches": summary.invocations,
+        "process": summary.process_id,
+        **_json_device(summary.device),
         "metrics": {
             metric.metric: {"unit": metric.unit, **dict(metric.rollups())}
             for metric in summary.metrics

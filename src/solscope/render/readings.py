@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from solscope.model.finding import Absence
 from solscope.model.reading import ColumnReading, FileReading
 from solscope.model.report import MetricValue
 from solscope.model.summary import LaunchSummary, SummaryReport
@@ -56,6 +57,17 @@ def _value(value: MetricValue | None) -> str:
 def summaries(report: SummaryReport) -> str:
     """The summaries of a report: a heading for each kernel, then its metrics in base units."""
     return "\n".join(text for one in report.summaries for text in _summary(one)) + "\n"
+
+
+def absence(one: Absence) -> str:
+    """What a file cannot give and why, for people."""
+    remedy = f" → {one.remedy}" if one.remedy else ""
+    return f"not there: {one.field}: {one.reason}{remedy}"
+
+
+def absences(listed: Sequence[Absence]) -> list[dict[str, object]]:
+    """What a file cannot give and why, for JSON."""
+    return [{"field": one.field, "reason": one.reason, "remedy": one.remedy} for one in listed]
 
 
 def _summary(summary: LaunchSummary) -> Iterable[str]:

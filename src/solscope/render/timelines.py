@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from solscope.model import units
 from solscope.model.trace import KernelTime, SampleReport, TimelineReport
-from solscope.render import wording
+from solscope.render import readings, wording
 from solscope.render.view.numbers import clean, shorten
 
 SHOWN = 20
@@ -34,9 +34,7 @@ def _lines(report: TimelineReport | SampleReport, width: int) -> Iterator[str]:
     for issue in report.issues:
         yield from wording.hanging(f"{issue.severity}: {issue.what}", width)
     for absence in report.absences:
-        remedy = f" → {absence.remedy}" if absence.remedy else ""
-        line = f"not there: {absence.field}: {absence.reason}{remedy}"
-        yield from wording.hanging(line, width)
+        yield from wording.hanging(readings.absence(absence), width)
 
 
 def _name(path: str) -> str:
@@ -116,34 +114,40 @@ def _json(report: TimelineReport | SampleReport) -> dict[str, object]:
         "tool": {"name": source.tool_name, "version": source.tool_version},
         "complete": report.complete,
         "issues": [{"code": i.code, "severity": i.severity, "what": i.what} for i in report.issues],
+        "absences": readings.absences(report.absences),
     }
     if isinstance(report, SampleReport):
         document["samples"] = report.kernels()
     else:
+        holds_events = report.sums is None  # a table of sums counts none of these
         document |= {
             "vendor": report.vendor,
             "rank": report.rank,
-            "kernel_launches": report.kernels.num_rows,
-            "graph_replays": report.graphs.num_rows,
-            "copies": report.copies.num_rows,
+            "world_size": report.world_size,
+            "kernel_launches": report.kernels.num_rows if holds_events else None,
+            "graph_replays": report.graphs.num_rows if holds_events else None,
+            "copies": report.copies.num_rows if holds_events else None,
             "kernels": report.kernel_times(),
         }
     return document
 
 
 def csv_lines(reports: Sequence[TimelineReport | SampleReport]) -> Iterator[str]:
-    """One row per file and kernel: report, kernel, launches, total in ns, share 0 to 1."""
+    """One row per file, kernel, process and device: launches, total in ns, share 0 to 1."""
     if not reports:
         return
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["report", "kernel", "launches_or_samples", "total_ns", "share"])
+    writer.writerow(
+        ["report", "kernel", "launches_or_samples", "total_ns", "share", "process", "device"]
+    )
     for report in reports:
         name = _name(report.provenance.path)
         if isinstance(report, SampleReport):
             for k in report.kernels():
-                writer.writerow([name, k.name, k.samples, None, k.share])
+                writer.writerow([name, k.name, k.samples, None, k.share, None, None])
         else:
             for t in report.kernel_times():
-                writer.writerow([name, t.name_full, t.launches, t.total_ns, t.time_share])
+                place = (t.process, t.device)
+                writer.writerow([name, t.name_full, t.launches, t.total_ns, t.time_share, *place])
     yield buffer.getvalue().rstrip("\n")

@@ -7,14 +7,16 @@ import os
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from types import ModuleType
 
-from solscope.errors import ReportError, UsageError
+from solscope.errors import ReportError, SolscopeError, UsageError
 from solscope.model.reading import FileReading
 from solscope.model.report import Report
 from solscope.model.trace import SampleReport, TimelineReport
-from solscope.reports import lookalikes, reader
+from solscope.reports import lookalikes, reader, unfold
+from solscope.reports.printed.encoding import decode_head
 
 AnyReport = Report | TimelineReport | SampleReport
 
@@ -67,28 +69,65 @@ LIVE = ("clickhouse://", "clickhouses://")
 def read(path: str, *, locale: str | None = None, columns: str | None = None) -> AnyReport:
     """What a file holds. Content decides, the suffix does not.
 
-    A gzipped file is unfolded; the digest is that of the file as it lies on disk. ``locale`` and
-    ``columns`` go to the readers that need them. Raises ReportError, with what the file looks
-    like where no reader knows it.
+    A compressed file is unfolded, and ``-`` is standard input; the digest is that of the file as
+    it lies on disk. ``locale`` and ``columns`` go to the readers that need them. Raises
+    ReportError, with what the file looks like where no reader knows it.
     """
     if path.startswith(LIVE):
         from solscope.reports import zymtrace
 
         return zymtrace.read(path, "", columns=columns)
+    with unfold.on_disk(path) as held, _named(held, path):
+        report = _read(held, locale, columns)
+        if held == _title(path):
+            return report
+        source = replace(report.provenance, path=_title(path))
+        if os.path.isfile(path):
+            source = replace(source, sha256=_digest(path), size_bytes=os.path.getsize(path))
+        return replace(report, provenance=source)
+
+
+def _title(path: str) -> str:
+    """What the file is called in pages. A name that is no UTF-8 cannot stand in JSON as it is."""
+    if path == unfold.STDIN:
+        return "standard input"
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+@contextmanager
+def _named(held: str, path: str) -> Iterator[None]:
+    """Errors name the file, also where a copy of it was read."""
+    try:
+        yield
+    except SolscopeError as error:
+        error.where = (error.where or held).replace(held, _title(path))
+        raise
+
+
+def _read(path: str, locale: str | None, columns: str | None) -> AnyReport:
     chosen = _choose(_head(path), path, columns)
     if chosen.NAME not in COUNTERS:
         given = {} if columns is None else {"columns": columns}
+        if locale is not None:
+            given["locale"] = locale
         return chosen.read(path, _digest(path), **given)  # type: ignore[no-any-return]
     data = _bytes_of(path)
     digest = reader.Digest(data)
     plain = _gunzip(data, path) if data.startswith(GZIP_MAGIC) else data
     options = {} if chosen.NAME == "ncu-rep" else {"locale": locale}
     report: Report = chosen.read(path, plain, "", **options)
-    return replace(report, provenance=replace(report.provenance, sha256=digest.hex()))
+    return replace(
+        report, provenance=replace(report.provenance, sha256=digest.hex(), size_bytes=len(data))
+    )
 
 
 def explain(path: str, *, locale: str | None = None, columns: str | None = None) -> FileReading:
     """How a printed table was understood, column by column. Raises as ``read`` does."""
+    with unfold.on_disk(path) as held, _named(held, path):
+        return replace(_explain(held, locale, columns), path=_title(path))
+
+
+def _explain(path: str, locale: str | None, columns: str | None) -> FileReading:
     chosen = _choose(_head(path), path, columns)
     if not hasattr(chosen, "explain"):
         raise UsageError(
@@ -112,8 +151,9 @@ def _choose(head: bytes, path: str, columns: str | None = None) -> ModuleType:
     for candidate in readers():
         if candidate.recognises(head, path):
             return candidate
-    if len(head) == reader.HEAD_BYTES:
-        # A server's log can precede the table that ncu printed into it.
+    if len(head) == reader.HEAD_BYTES and "\0" not in decode_head(head):
+        # A server's log can precede the table that ncu printed into it. What is no text is not
+        # read whole: it may be of any size.
         data = _bytes_of(path)
         whole = _gunzip(data, path) if data.startswith(GZIP_MAGIC) else data
         for candidate in readers():
@@ -146,49 +186,44 @@ def _table_of_somebody(head: bytes, path: str) -> ReportError | None:
 
 
 def _head(path: str) -> bytes:
-    data = _bytes_of(path, reader.HEAD_BYTES)
-    if not data.startswith(GZIP_MAGIC):
-        return data
-    engine = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        return engine.decompress(data, reader.HEAD_BYTES)
-    except zlib.error as error:
-        raise _damaged(path, error) from error
+    _bytes_of(path, 1)  # says what is wrong with the path
+    return unfold.plain_head(path, reader.HEAD_BYTES)
 
 
-def find(paths: Sequence[str], kinds: Collection[str] = ANY) -> list[str]:
+def find(
+    paths: Sequence[str], kinds: Collection[str] = ANY, *, left_out: list[str] | None = None
+) -> list[str]:
     """Files named, and those of these kinds that folders hold (searched whole, sorted), each once.
 
     Content tells the kind of a folder's files. Pages that ncu printed count only where a folder
-    holds no report of ncu: beside one they are mostly its own print. Hidden folders are not
-    searched. Raises UsageError for a path that does not exist, ReportError for a folder without
-    such files.
+    holds no report of ncu: beside one they are mostly its own print. These are added to
+    ``left_out``. Hidden folders are not searched. Raises UsageError for a path that does not
+    exist, ReportError for a folder without such files.
     """
     found: dict[str, str] = {}
     for path in paths:
-        for file in _expand(path, kinds):
-            is_live = file.startswith(LIVE)
-            found.setdefault(file if is_live else os.path.realpath(file), file)
+        for file in _expand(path, kinds, [] if left_out is None else left_out):
+            is_plain = os.path.isfile(file)
+            found.setdefault(os.path.realpath(file) if is_plain else file, file)
     return list(found.values())
 
 
-def _expand(path: str, kinds: Collection[str]) -> Iterator[str]:
+def _expand(path: str, kinds: Collection[str], left_out: list[str]) -> Iterator[str]:
     if os.path.isdir(path):
-        yield from _inside(path, kinds)
-    elif os.path.exists(path) or path.startswith(LIVE):
+        yield from _inside(path, kinds, left_out)
+    elif path == unfold.STDIN or os.path.exists(path) or path.startswith(LIVE):
         yield path
     else:
         raise UsageError("no such file or folder", where=path, hint="check the path")
 
 
-def _inside(folder: str, kinds: Collection[str]) -> list[str]:
+def _inside(folder: str, kinds: Collection[str], left_out: list[str]) -> list[str]:
     files = {file: _kind_at_a_glance(file) for file in _walk(folder)}
     has_report = "ncu-rep" in files.values()
-    wanted = [
-        file
-        for file, kind in files.items()
-        if kind in kinds and not (has_report and kind in PRINTED)
-    ]
+    fitting = [file for file, kind in files.items() if kind in kinds]
+    pages = [file for file in fitting if has_report and files[file] in PRINTED]
+    left_out += pages
+    wanted = [file for file in fitting if file not in pages]
     if wanted:
         return wanted
     others = Counter(kind for kind in files.values() if kind is not None)
@@ -243,19 +278,25 @@ def _digest(path: str) -> str:
 
 
 def _gunzip(data: bytes, path: str) -> bytes:
+    """All members: people append gzipped files to each other as they do plain ones."""
     limit = reader.expansion_limit(len(data))
-    engine = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        plain = engine.decompress(data, limit)
-    except zlib.error as error:
-        raise _damaged(path, error) from error
-    if engine.unconsumed_tail:
-        raise ReportError(
-            f"the gzip data unfolds to more than {limit} bytes",
-            where=path,
-            hint="the file is damaged, or not a report",
-        )
-    return plain  # where the gzip data itself was cut, its reader says that the report is cut
+    parts: list[bytes] = []
+    seen, packed = 0, data
+    while packed.startswith(GZIP_MAGIC):
+        engine = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        try:
+            parts.append(engine.decompress(packed, limit - seen + 1))
+        except zlib.error as error:
+            raise _damaged(path, error) from error
+        seen += len(parts[-1])
+        if seen > limit:
+            raise ReportError(
+                f"the gzip data unfolds to more than {limit} bytes",
+                where=path,
+                hint="the file is damaged, or not a report",
+            )
+        packed = engine.unused_data
+    return b"".join(parts)  # where the gzip data was cut, its reader says that the report is cut
 
 
 def _damaged(path: str, error: zlib.error) -> ReportError:

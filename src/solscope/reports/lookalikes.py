@@ -42,6 +42,8 @@ _LABELS = frozenset(
         "Achieved Occupancy",
     )
 )
+_DIMENSIONS = re.compile(r"\(\d+, \d+, \d+\)")
+_TIME_COLUMN = re.compile(r"[\w ]+ \((ns|us|ms|s|[num]?sec)\)")
 _MENTIONS = re.compile(r"\b(?:ncu|nsight compute)\b", re.IGNORECASE)
 
 
@@ -50,7 +52,16 @@ def name_of(head: bytes, path: str) -> Lookalike | None:
     if not head.strip():
         return Lookalike(kind="empty", what="an empty file", hint="capture or export again")
     text = decode_head(head)
-    for judge in (_pointer, _page, _listing, _log, _derived_table, _mention):
+    for judge in (
+        _pointer,
+        _page,
+        _listing,
+        _log,
+        _headless,
+        _nsys_table,
+        _derived_table,
+        _mention,
+    ):
         found = judge(text)
         if found is not None:
             return found
@@ -106,6 +117,38 @@ def _log(text: str) -> Lookalike | None:
         what=what,
         hint="`solscope diagnose` reads a log; a report is what ncu writes with -o",
     )
+
+
+def _headless(text: str) -> Lookalike | None:
+    """Rows of ncu begin with two numbers and hold the dimensions of a launch."""
+    rows = [row for row in _rows(text.lstrip("\ufeff").splitlines()[:40]) if len(row) > 7]
+    if not rows or not all(cell.strip().isdecimal() for cell in rows[0][:2]):
+        return None
+    if not any(_DIMENSIONS.fullmatch(cell.strip()) for cell in rows[0]):
+        return None
+    return Lookalike(
+        kind="headless-table",
+        what="rows of a table of ncu without the header above them",
+        hint='give the file from its header on (the line that begins with "ID")',
+    )
+
+
+def _nsys_table(text: str) -> Lookalike | None:
+    """A table of nsys about something else; its reader takes those of kernels."""
+    for row in _rows(text.lstrip("\ufeff").splitlines()[:40]):
+        if (
+            len(row) > 2
+            and sum(_TIME_COLUMN.fullmatch(cell.strip()) is not None for cell in row) > 1
+        ):
+            return Lookalike(
+                kind="nsys-table",
+                what="a table of nsys stats that is not read (cuda_gpu_kern_sum, cuda_gpu_sum, "
+                "cuda_gpu_trace and cuda_api_sum are), with the columns "
+                + ", ".join(cell.strip() for cell in row[:8]),
+                hint="write it again: `nsys stats --report cuda_gpu_kern_sum --format csv "
+                "FILE.nsys-rep`",
+            )
+    return None
 
 
 def _derived_table(text: str) -> Lookalike | None:

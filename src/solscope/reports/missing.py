@@ -53,18 +53,23 @@ def graph_note(
     A framework's profiler records kernels of graphs without saying so: then there are more
     kernels than the launch calls explain, which the caller has to tell by ``graph_kernels``.
     """
-    if not graph_launches or graph_kernels or (kernels == 0 and graph_rows):
+    if graph_rows and kernels:
+        replays = "1 replay" if graph_rows == 1 else f"{graph_rows} replays"
+        what = (
+            f"{replays} of CUDA graphs recorded as a whole beside single kernels: the kernels "
+            "inside are in no count and no share"
+        )
+    elif not graph_launches or graph_kernels or graph_rows:
         return None
-    hidden = (
-        f"their kernels are recorded as {graph_rows} whole replays"
-        if graph_rows
-        else "their kernels are not recorded singly, or not at all"
-    )
+    else:
+        what = (
+            f"cudaGraphLaunch {graph_launches} calls: their kernels are not recorded singly, or "
+            "not at all; counts of kernels are not those of executions"
+        )
     return Issue(
         code="graphs-hide-kernels",
         severity=Severity.WARNING,
-        what=f"cudaGraphLaunch {graph_launches} calls: {hidden}; counts of kernels are not those "
-        "of executions (nsys: --cuda-graph-trace=node)",
+        what=f"{what} (nsys: --cuda-graph-trace=node)",
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from solscope.analysis.join import matching
 from solscope.analysis.join.matching import Match
+from solscope.model.finding import Severity
 from solscope.model.join import Join, JoinedKernel, TimeSide
 from solscope.model.kernel import KernelIdentity
 from solscope.model.trace import KernelTime, SampledKernel, SampleReport, TimelineReport
@@ -26,6 +27,8 @@ UNLIKE = 1.1
 Identify = Callable[[str, str], KernelIdentity]
 Gpu = tuple[int, int | None, int | None]
 """A GPU as a timeline knows it: report, process, device."""
+
+_HIDDEN = ("kernels-not-recorded", "kernels-inside-graphs")
 
 NO_TOTALS_FROM_NCU = (
     "ncu durations are not used for totals: ncu replays launches, at its own clock and with "
@@ -49,7 +52,7 @@ def join(
         "counters": [row.totals.key.name_full for row in counted],
     }
     graph_launches = sum(t.graph_launches or 0 for t in timelines)
-    gpu_totals = _gpu_totals(timed)
+    gpu_totals = _gpu_totals(timed, timelines)
     rows = [
         _row(found, sampled, timed, counted, identify, gpu_totals, graph_launches)
         for found in matching.match(names)
@@ -61,7 +64,7 @@ def join(
         timelines=tuple(timelines),
         analysis=analysis,
         kernels=tuple(rows),
-        notes=tuple(_notes(timelines, analysis, graph_launches)),
+        notes=tuple(_notes(samples, timelines, analysis, graph_launches)),
     )
 
 
@@ -112,12 +115,32 @@ def _total(time: KernelTime) -> float | None:
     return None
 
 
-def _gpu_totals(timed: Sequence[tuple[int, KernelTime]]) -> dict[Gpu, float]:
+def _gpu_totals(
+    timed: Sequence[tuple[int, KernelTime]], timelines: Sequence[TimelineReport]
+) -> dict[Gpu, float]:
+    """All kernel time of each GPU, graph replays that were recorded as a whole included: without
+    them the share of a kernel that was recorded singly would be too large."""
     totals: dict[Gpu, float] = {}
     for index, time in timed:
         gpu = (index, time.process, time.device)
         totals[gpu] = totals.get(gpu, 0.0) + (_total(time) or 0.0)
+    for index, report in enumerate(timelines):
+        for process, device, spent in _replays(report):
+            gpu = (index, process, device)
+            totals[gpu] = totals.get(gpu, 0.0) + spent
     return totals
+
+
+def _replays(report: TimelineReport) -> Iterator[tuple[int | None, int | None, float]]:
+    import pyarrow.compute as pc
+
+    if report.graphs.num_rows == 0:
+        return
+    table = report.graphs.select(["process", "device"]).append_column(
+        "ns", pc.subtract(report.graphs["end_ns"], report.graphs["start_ns"])
+    )
+    for row in table.group_by(["process", "device"]).aggregate([("ns", "sum")]).to_pylist():
+        yield row["process"], row["device"], float(row["ns_sum"])
 
 
 def _row(
@@ -280,7 +303,10 @@ def _unlike_durations(time: TimeSide | None, counters: Sequence[KernelVerdict]) 
 
 
 def _notes(
-    timelines: Sequence[TimelineReport], analysis: Analysis | None, graph_launches: int
+    samples: Sequence[SampleReport],
+    timelines: Sequence[TimelineReport],
+    analysis: Analysis | None,
+    graph_launches: int,
 ) -> Iterator[str]:
     if analysis is not None:
         yield NO_TOTALS_FROM_NCU
@@ -289,7 +315,13 @@ def _notes(
             f"cudaGraphLaunch {graph_launches} calls: counts of launches are comparable only "
             "where kernels inside graphs were recorded (--cuda-graph-trace=node)"
         )
-    for report in timelines:
+    reports: list[SampleReport | TimelineReport] = [*samples, *timelines]
+    for report in reports:
+        name = report.provenance.path.rpartition("/")[2]
         for issue in report.issues:
-            if issue.code in ("kernels-not-recorded", "kernels-inside-graphs"):
+            if issue.code in _HIDDEN:
                 yield issue.what
+            elif issue.code == "graphs-hide-kernels" and graph_launches:
+                continue  # said above
+            elif issue.severity is Severity.WARNING:
+                yield f"{name}: {issue.what}"

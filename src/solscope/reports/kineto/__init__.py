@@ -6,12 +6,13 @@ streamed: memory holds the GPU's events in columns and a few megabytes of text, 
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,11 +25,15 @@ from solscope.reports import missing
 from solscope.reports.kineto.events import Collector, Event
 from solscope.reports.kineto.stream import Trace
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 NAME = "torch-trace"
 
 NEWEST_SCHEMA = 1
 """The only schemaVersion that Kineto has written (2020 to 2026)."""
 
+_TORCH_KEYS = frozenset({"schemaVersion", "deviceProperties", "distributedInfo"})
 _MARKS = re.compile(rb'"traceEvents"\s*:|"schemaVersion"\s*:\s*\d|"deviceProperties"\s*:')
 _BARE_LIST = re.compile(rb'\[\s*\{[^{}]{0,2000}"ph"\s*:\s*"')
 _OBJECT = re.compile(rb'\{\s*(?:"|\})')
@@ -36,7 +41,7 @@ _OBJECT = re.compile(rb'\{\s*(?:"|\})')
 
 def recognises(head: bytes, path: str) -> bool:
     """JSON with a list of trace events, also where large metadata stands before it."""
-    text = head.lstrip()
+    text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     if text.startswith(b"["):
         return _BARE_LIST.match(text) is not None
     return _OBJECT.match(text) is not None and (
@@ -56,7 +61,9 @@ def read(path: str, sha256: str, **options: object) -> TimelineReport:
         collector.take(events)
     around = stream.surroundings
     _refuse_unknown(around, path)
+    _refuse_foreign(collector, around, path)
     devices = tuple(_devices(around))
+    kernels = collector.kernels.table()
     distributed = around.get("distributedInfo")
     ranks: Mapping[str, Any] = distributed if isinstance(distributed, dict) else {}
     report = TimelineReport(
@@ -68,7 +75,7 @@ def read(path: str, sha256: str, **options: object) -> TimelineReport:
             tool_name="kineto",
             tool_version=_versions(around),
         ),
-        kernels=collector.kernels.table(),
+        kernels=kernels,
         graphs=trace.empty("graphs"),
         copies=collector.copies.table(),
         annotations=collector.annotations.table(),
@@ -79,7 +86,7 @@ def read(path: str, sha256: str, **options: object) -> TimelineReport:
         world_size=_integer(ranks.get("world_size")),
         graph_tracing="node",
         host_slowed_by=_host_slowed_by(around, collector),
-        issues=tuple(_issues(collector)),
+        issues=(*_issues(collector), *_repeated(kernels)),
     )
     return _with_missing_kernels(report)
 
@@ -97,6 +104,18 @@ def _refuse_unknown(around: Mapping[str, Any], path: str) -> None:
             where=path,
             hint="update solscope",
         )
+
+
+def _refuse_foreign(collector: Collector, around: Mapping[str, Any], path: str) -> None:
+    """Browsers, JAX and converters of nsys's exports write the same JSON with other meanings."""
+    if collector.is_torchs or not collector.foreign or around.keys() & _TORCH_KEYS:
+        return
+    shown = ", ".join(f"{name} ({count})" for name, count in collector.foreign.most_common(6))
+    raise ReportError(
+        f"a trace of events that is not torch's profiler's; its categories are {shown}",
+        where=path,
+        hint="give a trace of torch.profiler, or nsys's own export (`nsys export -t sqlite`)",
+    )
 
 
 def _devices(around: Mapping[str, Any]) -> Iterator[Device]:
@@ -160,6 +179,19 @@ def _issues(collector: Collector) -> Iterator[Issue]:
             code="times-rounded",
             severity=Severity.INFO,
             what=f"{collector.rounded} begins are too large for exact nanoseconds (to 1 us)",
+        )
+
+
+def _repeated(kernels: pa.Table) -> Iterator[Issue]:
+    """A stream runs one kernel at a time: what begins and ends there together is one."""
+    place = ["start_ns", "end_ns", "device", "stream", "name"]
+    distinct = kernels.group_by(place, use_threads=False).aggregate([]).num_rows
+    if distinct < kernels.num_rows:
+        yield Issue(
+            code="repeated-kernels",
+            severity=Severity.WARNING,
+            what=f"{kernels.num_rows - distinct} kernels stand in the trace twice, with one begin, "
+            "end, device and stream, and count twice: was it merged with itself?",
         )
 
 

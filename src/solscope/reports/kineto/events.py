@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,17 @@ COPIES = frozenset({"gpu_memcpy", "gpu_memset", "Memcpy", "Memset"})
 CALLS = frozenset({"cuda_runtime", "cuda_driver", "hip_runtime", "Runtime", "Driver"})
 HOST_MARKS = frozenset({"user_annotation", "nvtx"})
 GPU_MARKS = frozenset({"gpu_user_annotation"})
+
+# What else torch's profilers write, of all years and back ends; other tools have other words.
+OTHERS = frozenset(
+    (
+        *("cpu_op", "Operator", "cpu_instant_event", "python_function", "Python", "overhead"),
+        *("ac2g", "fwdbwd", "Trace", "cuda_sync", "cuda_event", "collective_comm"),
+        *("cuda_profiler_range", "xpu_runtime", "mtia_runtime", "mtia_ccp_events"),
+        *("privateuse1_runtime", "privateuse1_driver", "hpu_op", "glow_runtime", "Marker"),
+    )
+)
+_TORCHS = KERNELS | COPIES | CALLS | HOST_MARKS | GPU_MARKS | OTHERS
 
 # Above 2^43 microseconds a double no longer holds every nanosecond.
 EXACT_BELOW_US = 8.7e12
@@ -101,6 +113,8 @@ class Collector:
         self.unusable = 0
         self.rounded = 0
         self.python_frames = 0
+        self.is_torchs = False
+        self.foreign: Counter[str] = Counter()
         self.gpu_names: dict[str, None] = {}
         self._calls: dict[str, list[float]] = {}
 
@@ -108,7 +122,14 @@ class Collector:
         """Sort one batch."""
         for event in events:
             category = event.cat
-            if category is None or event.ph != "X":
+            if event.ph not in ("X", "B"):
+                continue
+            if category not in _TORCHS:
+                self.foreign[category or "(none)"] += 1
+                continue
+            self.is_torchs = True
+            if event.ph != "X":
+                self.unusable += category in KERNELS  # a begin, whose end stands elsewhere
                 continue
             if category in KERNELS:
                 self._kernel(event)

@@ -8,6 +8,7 @@ place. So the common case is as fast as the decoder, and the rare one is exact.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import re
 import zlib
@@ -67,6 +68,7 @@ class Trace:
                     raise self._error(f"one event is larger than {MAX_EVENT_BYTES} bytes")
             end, closed = _scan(buffer)
             if not closed:
+                self._counted(self._whole(buffer[:end], decoder) or [])
                 raise self._error(f"the trace is cut after {self.events} events")
             yield self._counted(self._decoded(buffer[:end], decoder))
             self._around(head, buffer[end:].lstrip()[1:] + b"".join(chunks))
@@ -82,7 +84,7 @@ class Trace:
         """What follows the opening bracket of the events, and what stood before it."""
         text = b""
         for chunk in chunks:
-            text += chunk
+            text = (text + chunk).removeprefix(codecs.BOM_UTF8)
             if text.lstrip().startswith(b"["):
                 return text.lstrip()[1:], b""
             for match in _EVENTS_KEY.finditer(text):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain, pairwise
 
 from solscope.errors import ReportError
 from solscope.model.finding import Absence
@@ -15,7 +16,13 @@ from solscope.model.reading import ColumnReading, FileReading
 from solscope.model.report import Device, KernelLaunch, Provenance, Report
 from solscope.model.summary import SummaryReport
 from solscope.reports.ncu_csv import details_page, raw_page, session_page, summary_page
-from solscope.reports.ncu_csv.layout import Page, Table, find_table
+from solscope.reports.ncu_csv.layout import (
+    Page,
+    Table,
+    find_table,
+    find_tables,
+    without_prefix,
+)
 from solscope.reports.printed.encoding import DecodedText, decode, decode_head, unfold
 from solscope.reports.printed.launches import renamed
 from solscope.reports.printed.notes import Notes, not_printed
@@ -28,7 +35,7 @@ _NEXT = "export it again: ncu --import REPORT --csv --page raw --print-units bas
 
 def recognises(head: bytes, path: str) -> bool:
     """Whether the text holds the header of one of ncu's tables, wherever it begins."""
-    return find_table(decode_head(head)) is not None
+    return find_table(without_prefix(decode_head(head))[0]) is not None
 
 
 def page_of(head: bytes) -> Page | None:
@@ -55,18 +62,19 @@ def read(
     for a unit that ncu is not known to print.
     """
     decoded = decode(unfold(data, where=path))
-    table = _table(path, decoded)
-    notes = Notes(said=list(table.before))
+    notes = Notes()
+    tables = _tables(path, decoded, notes)
+    notes.said.extend(tables[0].before)
     provenance = Provenance(
         path=path,
         sha256=sha256,
         size_bytes=len(data),
-        format=table.page.value,
+        format=tables[0].page.value,
         tool_name="ncu",
         tool_version=None,
     )
     try:
-        report = _PAGES[table.page](table, provenance, notes, _Numbers(path, locale))
+        report = _PAGES[tables[0].page](tables, provenance, notes, _Numbers(path, locale))
     except csv.Error as error:
         raise ReportError("the table cannot be parsed as CSV", where=path, hint=_NEXT) from error
     except ReportError as error:
@@ -82,38 +90,50 @@ def read(
 def explain(path: str, data: bytes, *, locale: str | None = None) -> FileReading:
     """How the file's columns and units are understood. Raises as ``read`` does."""
     decoded = decode(unfold(data, where=path))
-    table = _table(path, decoded)
     notes, choose = Notes(), _Numbers(path, locale)
+    tables = _tables(path, decoded, notes)
+    page = tables[0].page
     columns: Iterable[ColumnReading] = ()
     has_units, numbers = False, None
-    if table.page is Page.RAW:
-        raw = raw_page.gather(table, notes)
-        numbers = choose(raw.number_texts(), raw.known())
-        has_units = raw.units is not None
-        columns = raw_page.explain(raw, numbers)
-    elif table.page is Page.DETAILS:
-        rows = details_page.gather(table, notes)
-        numbers = choose(rows.number_texts(), rows.known())
-        columns = details_page.explain(rows, numbers)
-    elif table.page is Page.SUMMARY:
-        numbers = choose(summary_page.gather(table, notes).number_texts(), ())
+    if page is Page.RAW:
+        raws, numbers = _raw_tables(tables, notes, choose)
+        has_units = all(raw.units is not None for raw in raws)
+        columns = chain.from_iterable(raw_page.explain(raw, numbers) for raw in raws)
+    elif page is Page.DETAILS:
+        details, numbers = _details_tables(tables, notes, choose)
+        columns = chain.from_iterable(details_page.explain(rows, numbers) for rows in details)
+    elif page is Page.SUMMARY:
+        numbers = _summary_tables(tables, notes, choose)[1]
     return FileReading(
         path=path,
-        kind=table.page.value,
+        kind=page.value if len(tables) == 1 else f"{page.value} ({len(tables)} tables)",
         encoding=decoded.encoding,
-        delimiter=table.delimiter,
-        lines_before_table=len(table.before),
+        delimiter=tables[0].delimiter,
+        lines_before_table=len(tables[0].before),
         has_units_row=has_units,
         number_format="" if numbers is None else f"decimal {numbers.decimal!r}, {numbers.proof}",
-        columns=tuple(columns),
+        columns=tuple(dict.fromkeys(columns)),
     )
 
 
-def _table(path: str, decoded: DecodedText) -> Table:
-    table = find_table(decoded.text)
-    if table is None:
+_RICHEST_FIRST = (Page.RAW, Page.DETAILS, Page.SUMMARY, Page.SESSION, Page.SOURCE)
+
+
+def _tables(path: str, decoded: DecodedText, notes: Notes) -> tuple[Table, ...]:
+    """The tables to read: all of the page that says most, since another page of the file may
+    show the same launches again."""
+    text, notes.prefix = without_prefix(decoded.text)
+    found = find_tables(text)
+    if not found:
         raise ReportError("no table of ncu is in this file", where=path, hint=_NEXT)
-    return table
+    page = min((table.page for table in found), key=_RICHEST_FIRST.index)
+    notes.other_pages.extend(
+        f"the table at line {table.line} ({table.page.value})"
+        for table in found
+        if table.page is not page
+    )
+    wanted = tuple(table for table in found if table.page is page)
+    return (replace(wanted[0], before=found[0].before), *wanted[1:])
 
 
 class _Numbers:
@@ -129,39 +149,80 @@ class _Numbers:
         return detect(texts, where=self.path, known=known)
 
 
-_Reader = Callable[[Table, Provenance, Notes, _Numbers], Report]
+_Tables = Sequence[Table]
+_Reader = Callable[[_Tables, Provenance, Notes, _Numbers], Report]
 
 
-def _raw(table: Table, provenance: Provenance, notes: Notes, choose: _Numbers) -> Report:
-    raw = raw_page.gather(table, notes)
-    launches = raw_page.launches(raw, choose(raw.number_texts(), raw.known()))
+def _raw_tables(
+    tables: _Tables, notes: Notes, choose: _Numbers
+) -> tuple[list[raw_page.RawRows], NumberFormat]:
+    raws = [raw_page.gather(table, notes) for table in tables]
+    for before, raw in pairwise(raws):
+        # A header that stands again over its own table, with no units of another.
+        if raw.units is None and raw.metrics == before.metrics:
+            raw.units = before.units
+    notes.repeated += raw_page.repeated(raws)
+    texts = chain.from_iterable(raw.number_texts() for raw in raws)
+    return raws, choose(texts, chain.from_iterable(raw.known() for raw in raws))
+
+
+def _raw(tables: _Tables, provenance: Provenance, notes: Notes, choose: _Numbers) -> Report:
+    raws, numbers = _raw_tables(tables, notes, choose)
+    launches: list[KernelLaunch] = []
+    for raw in raws:
+        launches.extend(raw_page.launches(raw, numbers, first=len(launches)))
     return _report(provenance, notes, launches)
 
 
-def _details(table: Table, provenance: Provenance, notes: Notes, choose: _Numbers) -> Report:
-    rows = details_page.gather(table, notes)
-    numbers = choose(rows.number_texts(), rows.known())
-    launches = details_page.launches(rows, numbers, notes)
+def _details_tables(
+    tables: _Tables, notes: Notes, choose: _Numbers
+) -> tuple[list[details_page.DetailRows], NumberFormat]:
+    details = [details_page.gather(table, notes) for table in tables]
+    notes.repeated += details_page.repeated(details)
+    texts = chain.from_iterable(rows.number_texts() for rows in details)
+    return details, choose(texts, chain.from_iterable(rows.known() for rows in details))
+
+
+def _details(tables: _Tables, provenance: Provenance, notes: Notes, choose: _Numbers) -> Report:
+    details, numbers = _details_tables(tables, notes, choose)
+    launches: list[KernelLaunch] = []
+    for rows in details:
+        launches.extend(details_page.launches(rows, numbers, notes, first=len(launches)))
     return _report(provenance, notes, launches)
 
 
 def _report(provenance: Provenance, notes: Notes, launches: Sequence[KernelLaunch]) -> Report:
     return Report(
         provenance=provenance,
-        launches=launches,
+        launches=tuple(launches),
         devices=_devices(launches),
         complete=not notes.cut,
         issues=(*renamed(launches), *notes.issues()),
+        absences=() if launches else (_NO_ROWS,),
     )
+
+
+_NO_ROWS = Absence(
+    field="launches",
+    reason="the table has a header and no row of a launch",
+    remedy="look at the capture's log for the reason: `solscope diagnose LOG`",
+)
 
 
 def _devices(launches: Sequence[KernelLaunch]) -> tuple[Device, ...]:
     return tuple(dict.fromkeys(launch.device for launch in launches))
 
 
-def _summary(table: Table, provenance: Provenance, notes: Notes, choose: _Numbers) -> Report:
-    rows = summary_page.gather(table, notes)
-    found = summary_page.summaries(rows, choose(rows.number_texts(), ()), notes)
+def _summary_tables(
+    tables: _Tables, notes: Notes, choose: _Numbers
+) -> tuple[list[summary_page.SummaryRows], NumberFormat]:
+    every = [summary_page.gather(table, notes) for table in tables]
+    return every, choose(chain.from_iterable(rows.number_texts() for rows in every), ())
+
+
+def _summary(tables: _Tables, provenance: Provenance, notes: Notes, choose: _Numbers) -> Report:
+    every, numbers = _summary_tables(tables, notes, choose)
+    found = tuple(s for rows in every for s in summary_page.summaries(rows, numbers, notes))
     return SummaryReport(
         provenance=provenance,
         launches=(),
@@ -179,8 +240,8 @@ def _summary(table: Table, provenance: Provenance, notes: Notes, choose: _Number
     )
 
 
-def _session(table: Table, provenance: Provenance, notes: Notes, choose: _Numbers) -> Report:
-    session, devices, version = session_page.read_session(table.text)
+def _session(tables: _Tables, provenance: Provenance, notes: Notes, choose: _Numbers) -> Report:
+    session, devices, version = session_page.read_session(tables[0].text)
     return Report(
         provenance=replace(provenance, tool_version=version),
         launches=(),
@@ -197,7 +258,7 @@ def _session(table: Table, provenance: Provenance, notes: Notes, choose: _Number
     )
 
 
-def _source(table: Table, provenance: Provenance, notes: Notes, choose: _Numbers) -> Report:
+def _source(tables: _Tables, provenance: Provenance, notes: Notes, choose: _Numbers) -> Report:
     raise ReportError(
         "this is ncu's source page: a row for each instruction of one kernel, no launch metrics",
         where=provenance.path,

@@ -24,7 +24,7 @@ from solscope.reports.printed.values import number_texts
 class DetailRows:
     """Launches of a details page, their metrics still as text, in the order printed."""
 
-    launches: dict[tuple[int, str, str], PrintedLaunch] = field(default_factory=dict)
+    launches: dict[tuple[str, ...], PrintedLaunch] = field(default_factory=dict)
 
     def era(self, numbers: NumberFormat) -> Era:
         """Which ncu printed the page."""
@@ -53,9 +53,8 @@ class DetailRows:
 def gather(table: Table, notes: Notes) -> DetailRows:
     """Metrics and rule messages of each launch.
 
-    Rows of one launch share process and ID; a repeated header begins another run, in which IDs
-    start again. Raises ReportError for a table without IDs: which rows belong together is then
-    not known.
+    Rows of one launch share ID, process and all else that tells launches apart. Raises
+    ReportError for a table without IDs: which rows belong together is then not known.
     """
     columns = Columns(table.header)
     if "ID" not in columns.position:
@@ -64,23 +63,36 @@ def gather(table: Table, notes: Notes) -> DetailRows:
             hint="export it again: ncu --import REPORT --csv --page details",
         )
     found = DetailRows()
-    run = 0
     last_row = _last_whole_row(table, notes, columns)
     for number, row in enumerate(table.rows()):
         if number >= last_row:
             break
         if columns.is_row(row):
-            identity_key = (run, columns.cell(row, "Process ID"), columns.cell(row, "ID"))
+            identity_key = columns.launch_key(row)
             printed = found.launches.get(identity_key)
+            if printed is None or len(row) > columns.width:
+                columns.refuse_moved(row)
             if printed is None:
                 printed = _begin(columns, row)
                 found.launches[identity_key] = printed
             _add(printed, columns, row, notes)
-        elif columns.cell(row, "ID") == "ID":
-            run += 1
+        elif columns.lost_its_number(row):
+            notes.unnumbered += 1
         elif any(row):
             notes.stray(row)
     return found
+
+
+def repeated(every: Sequence[DetailRows]) -> int:
+    """How many launches stand in several tables, equal in every row."""
+    count = 0
+    seen: dict[tuple[str, ...], list[list[PrintedMetric]]] = {}
+    for rows in every:
+        for key, printed in rows.launches.items():
+            alike = seen.setdefault(key, [])
+            count += printed.metrics in alike
+            alike.append(printed.metrics)
+    return count
 
 
 def _last_whole_row(table: Table, notes: Notes, columns: Columns) -> int:
@@ -115,6 +127,7 @@ def _add(printed: PrintedLaunch, columns: Columns, row: Sequence[str], notes: No
                 intern(label),
                 intern(columns.cell(row, "Metric Unit").strip()),
                 columns.cell(row, "Metric Value"),
+                "Metric Unit" in columns.position,
             )
         )
         return
@@ -143,15 +156,17 @@ def _percent(text: str) -> float | None:
     return value
 
 
-def launches(rows: DetailRows, numbers: NumberFormat, notes: Notes) -> tuple[KernelLaunch, ...]:
-    """The launches of the page, values in base units.
+def launches(
+    rows: DetailRows, numbers: NumberFormat, notes: Notes, *, first: int = 0
+) -> tuple[KernelLaunch, ...]:
+    """The launches of the page, values in base units, counted from ``first``.
 
     Raises UnknownUnit for a unit that ncu is not known to print.
     """
     devices: dict[Device, Device] = {}
     made = []
     era = rows.era(numbers)
-    for index, printed in enumerate(rows.launches.values()):
+    for index, printed in enumerate(rows.launches.values(), first):
         metrics, details = printed.read(numbers, notes, era=era)
         device = device_of(printed.identity, metrics.values)
         device = devices.setdefault(device, device)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from solscope.model.metric_units import unit_of
 from solscope.model.reading import ColumnReading
@@ -29,6 +29,9 @@ from solscope.reports.printed.values import (
     Instanced,
     column_values,
     half_digit,
+    is_other_value,
+    measured,
+    needs_unit,
     number_texts,
     plain_column,
     value_of,
@@ -36,8 +39,9 @@ from solscope.reports.printed.values import (
 
 _SIX_DECIMALS = re.compile(r"-?\d+\.\d{6}")
 _WHOLE = ("device__attribute_", "c2clink__", "numa__", "nvlink__", "profiler__")
-# Units in which one number may mean several things; without a units row they are not read.
-_SCALED = ("byte", "ns", "hz", "/s")
+
+
+_Cell = MetricValue | Absent | Instanced
 
 
 @dataclass(slots=True)
@@ -120,9 +124,12 @@ def gather(table: Table, notes: Notes) -> RawRows:
     for row in table.rows():
         last = row
         if columns.is_row(row):
+            columns.refuse_moved(row)
             rows.append(row)
         elif units is None and not rows and _is_units_row(columns, row):
             units = tuple(row[i].strip() if i < len(row) else "" for i, _ in metrics)
+        elif columns.lost_its_number(row):
+            notes.unnumbered += 1
         elif any(row) and not _is_units_row(columns, row) and tuple(row) != table.header:
             notes.stray(row)
     short = len(last) < columns.width and not table.ends_in_a_line
@@ -130,12 +137,26 @@ def gather(table: Table, notes: Notes) -> RawRows:
         notes.cut = True
         if rows and rows[-1] is last:
             rows.pop()
+        if not rows:
+            units = None  # cut in the row of units
     for row in rows:
         if len(row) < columns.width:
             notes.short_rows += 1
             row.extend([""] * (columns.width - len(row)))
         del row[columns.width :]
     return RawRows(columns, metrics, units, rows, notes)
+
+
+def repeated(raws: Sequence[RawRows]) -> int:
+    """How many rows equal an earlier one in every cell: the same launch, printed twice. Without
+    IDs, launches may well be alike."""
+    seen: dict[object, list[list[str]]] = {}
+    for raw in raws:
+        for row in raw.rows if "ID" in raw.columns.position else ():
+            key = (raw.metrics, raw.units, raw.columns.launch_key(row))
+            seen.setdefault(key, []).append(row)
+    several = [alike for alike in seen.values() if len(alike) > 1]
+    return sum(len(alike) - len({tuple(row) for row in alike}) for alike in several)
 
 
 def _is_units_row(columns: Columns, row: Sequence[str]) -> bool:
@@ -145,38 +166,37 @@ def _is_units_row(columns: Columns, row: Sequence[str]) -> bool:
     return not any(columns.cell(row, name).strip() for name in FIXED_COLUMNS)
 
 
-def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
-    """The launches of the page, values in base units.
+def launches(raw: RawRows, numbers: NumberFormat, *, first: int = 0) -> tuple[KernelLaunch, ...]:
+    """The launches of the page, values in base units, counted from ``first``.
 
     Raises UnknownUnit for a unit that ncu is not known to print.
     """
-    plain: dict[str, Sequence[int | float]] = {}
-    mixed: dict[str, Sequence[MetricValue | Absent | Instanced]] = {}
+    columns = _Columns(raw.notes)
     for position, (i, name) in enumerate(raw.metrics):
         unit, form = _unit(raw, position, name), _format(raw, position, numbers)
+        cells = raw.cells(i)
         if unit is None:
             raw.notes.without_unit[name] = None
-            mixed[name] = [Absent.NOT_AVAILABLE] * len(raw.rows)
+            columns.add(name, [Absent.NOT_AVAILABLE] * len(cells), {Absent.NOT_AVAILABLE})
             continue
-        if _hides_small_values(raw, position, raw.cells(i), unit):
+        if _hides_small_values(raw, position, cells, unit):
             raw.notes.rounded[name] = None
-        found = plain_column(raw.cells(i), unit.exponent, form)
-        if found is not None:
-            plain[name] = found
+        numeric = plain_column(cells, unit.exponent, form)
+        if numeric is not None:
+            columns.add(name, numeric, ())
         else:
-            read = {c: value_of(c, unit.exponent, form) for c in set(raw.cells(i))}
-            mixed[name] = [read[cell] for cell in raw.cells(i)]
+            read = {c: measured(value_of(c, unit.exponent, form), unit) for c in set(cells)}
+            columns.add(name, [read[cell] for cell in cells], read.values())
     devices: dict[Device, Device] = {}
     rates = _rates(raw, numbers)
     made = []
-    plain_rows = _rows(plain, len(raw.rows))
-    mixed_rows = _rows(mixed, len(raw.rows))
-    for index, row in enumerate(raw.rows):
-        values: dict[str, MetricValue] = dict(zip(plain, next(plain_rows), strict=True))
-        others = zip(mixed, next(mixed_rows), strict=True)
-        metrics = plain_metrics(values, others, raw.notes)
+    plain_rows = _rows(columns.plain, len(raw.rows))
+    mixed_rows = _rows(columns.mixed, len(raw.rows))
+    for position, row in enumerate(raw.rows):
+        values: dict[str, MetricValue] = dict(zip(columns.plain, next(plain_rows), strict=True))
+        metrics = columns.metrics(values, next(mixed_rows))
         halves = {
-            name: half for name, of in rates.items() if name in values and (half := of[index])
+            name: half for name, of in rates.items() if name in values and (half := of[position])
         }
         if halves:
             metrics = replace(metrics, half_digits=halves)
@@ -185,7 +205,7 @@ def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
         ranges = [r for i, name in raw.columns.nvtx for r in nvtx_ranges(name, row[i])]
         made.append(
             launch(
-                index,
+                first + position,
                 identity,
                 metrics,
                 devices.setdefault(device, device),
@@ -195,13 +215,67 @@ def launches(raw: RawRows, numbers: NumberFormat) -> tuple[KernelLaunch, ...]:
     return tuple(made)
 
 
+class _Columns:
+    """The columns by what has to be looked at in each row: nothing where every cell is a value,
+    or where none is."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.plain: dict[str, Sequence[MetricValue]] = {}
+        self.mixed: dict[str, Sequence[_Cell]] = {}
+        self._empty: dict[str, Absent] = {}
+        self._valueless: list[str] = []  # in every launch
+        self._notes = notes
+
+    def add(self, name: str, found: Sequence[_Cell], distinct: Collection[_Cell]) -> None:
+        """One column; ``distinct`` is what it holds beside numbers, empty where nothing."""
+        if name in self.plain or name in self.mixed or name in self._empty:
+            self._note_if_differing(name, found)  # somebody added a column under the same name
+        elif all(isinstance(value, int | float | str) for value in distinct):
+            self.plain[name] = cast("Sequence[MetricValue]", found)
+        elif len(distinct) == 1 and isinstance(missing := next(iter(distinct)), Absent):
+            self._empty[name] = missing
+            if missing is not Absent.NOT_COLLECTED:
+                self._valueless.append(name)
+                self._notes.absent(name, missing)
+        else:
+            self.mixed[name] = found
+
+    def _note_if_differing(self, name: str, other: Sequence[_Cell]) -> None:
+        kept: Sequence[_Cell] = self.plain.get(name, self.mixed.get(name, ()))
+        kept = kept or [self._empty.get(name, Absent.NOT_COLLECTED)] * len(other)
+        if any(is_other_value(one, two) for one, two in zip(kept, other, strict=True)):
+            self._notes.differing[name] = None
+
+    def metrics(self, values: dict[str, MetricValue], mixed: Sequence[_Cell]) -> PlainMetrics:
+        """Metrics of a launch: ``values``, and what its cells in the mixed columns add;
+        instances and names without a value apart."""
+        instances: dict[str, tuple[Instance, ...]] = {}
+        valueless = self._valueless.copy()
+        for name, value in zip(self.mixed, mixed, strict=True):
+            if isinstance(value, int | float | str):
+                values[name] = value
+            elif isinstance(value, Instanced):
+                instances[name] = value.instances
+                if isinstance(value.aggregate, Absent):
+                    valueless.append(name)
+                else:
+                    values[name] = value.aggregate
+            elif value is not Absent.NOT_COLLECTED:
+                valueless.append(name)
+                self._notes.absent(name, value)
+        return PlainMetrics(values, instances, tuple(valueless))
+
+
 def _unit(raw: RawRows, position: int, name: str) -> PrintedUnit | None:
+    """The unit of a column, ``None`` where the number could mean several things.
+
+    An ncu that is older than the report knows no units of its metrics: it leaves their cells in
+    the row of units empty, and prints the numbers unscaled (seen with 2024.1.1 on a B200's).
+    """
     if raw.units is not None:
         return printed_unit(raw.units[position])
     base = unit_of(name)
-    if base is None or any(base.endswith(scaled) for scaled in _SCALED):
-        return None
-    return PrintedUnit(base=base, exponent=0)
+    return None if base is None or needs_unit(name) else PrintedUnit(base=base, exponent=0)
 
 
 def _hides_small_values(
@@ -242,30 +316,6 @@ def _rows(columns: Mapping[str, Sequence[T]], count: int) -> Iterator[tuple[T, .
     return zip(*columns.values(), strict=True) if columns else iter([()] * count)
 
 
-def plain_metrics(
-    values: dict[str, MetricValue],
-    others: Iterable[tuple[str, MetricValue | Absent | Instanced]],
-    notes: Notes,
-) -> PlainMetrics:
-    """Metrics of a launch: ``values``, and what else is one among the others; instances and
-    names without a value apart."""
-    instances: dict[str, tuple[Instance, ...]] = {}
-    valueless: list[str] = []
-    for name, value in others:
-        if isinstance(value, int | float | str):
-            values[name] = value
-        elif isinstance(value, Instanced):
-            instances[name] = value.instances
-            if isinstance(value.aggregate, Absent):
-                valueless.append(name)
-            else:
-                values[name] = value.aggregate
-        elif value is not Absent.NOT_COLLECTED:
-            valueless.append(name)
-            notes.absent(name, value)
-    return PlainMetrics(values, instances, tuple(valueless))
-
-
 def explain(raw: RawRows, numbers: NumberFormat) -> Iterator[ColumnReading]:
     """How each metric column was understood, by the first cell that holds something."""
     for position, (i, name) in enumerate(raw.metrics):
@@ -273,8 +323,10 @@ def explain(raw: RawRows, numbers: NumberFormat) -> Iterator[ColumnReading]:
         example = next((row[i] for row in raw.rows if row[i].strip()), "")
         printed = "" if raw.units is None else raw.units[position]
         form = _format(raw, position, numbers)
-        value = None if unit is None else column_values([example], unit.exponent, form)[0]
-        note = "no units row: a scaled number cannot be read" if unit is None else None
+        value = None
+        if unit is not None:
+            value = measured(column_values([example], unit.exponent, form)[0], unit)
+        note = "no unit is stated: a scaled number cannot be read" if unit is None else None
         if isinstance(value, Absent):
             note = value.value
         elif isinstance(value, Instanced):

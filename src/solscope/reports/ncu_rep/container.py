@@ -76,6 +76,12 @@ def unfold(data: bytes, path: str) -> tuple[bytes, str, list[Issue]]:
             ) from error
         return b"".join(chunks), "ncu-repz", [cut(f"the zstd frame is damaged: {error}")]
     plain = b"".join(chunks)
+    if not engine.eof and len(plain) < len(MAGIC):
+        raise ReportError(
+            "the zstd frame ends before its first block does",
+            where=path,
+            hint="copy the file again",
+        )
     if not plain.startswith(MAGIC):
         raise ReportError(
             "a zstd file, but not of an ncu report", where=path, hint=reader.NEXT_STEP

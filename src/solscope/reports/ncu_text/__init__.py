@@ -15,6 +15,7 @@ from solscope.reports.ncu_text.page import (
     TextPages,
     looks_like_a_page,
     number_texts,
+    without_marks,
 )
 from solscope.reports.printed.encoding import DecodedText, decode, decode_head, unfold
 from solscope.reports.printed.issue_slots import era_by_arithmetic
@@ -48,8 +49,24 @@ def read(
     Rules have no name in text. Raises ReportError where there is no table or where a number
     stays ambiguous, and UnknownUnit for a unit that ncu is not known to print.
     """
-    _, pages = _pages(path, data)
-    notes = Notes(said=pages.said, cut=pages.is_cut)
+    _, pages, mark = _pages(path, data)
+    try:
+        return _report(path, data, sha256, pages, mark, locale, requested)
+    except ReportError as error:
+        error.where = error.where or path
+        raise
+
+
+def _report(
+    path: str,
+    data: bytes,
+    sha256: str,
+    pages: TextPages,
+    mark: str,
+    locale: str | None,
+    requested: Iterable[str],
+) -> Report:
+    notes = Notes(said=pages.said, cut=pages.is_cut, prefix=mark)
     numbers = _numbers(path, pages, locale)
     era = _era(pages, numbers)
     launches = tuple(_launches(pages, numbers, notes, era))
@@ -82,7 +99,7 @@ def read(
 
 def explain(path: str, data: bytes, *, locale: str | None = None) -> FileReading:
     """How the text's labels and units are understood. Raises as ``read`` does."""
-    decoded, pages = _pages(path, data)
+    decoded, pages, _ = _pages(path, data)
     numbers = _numbers(path, pages, locale)
     return FileReading(
         path=path,
@@ -96,12 +113,13 @@ def explain(path: str, data: bytes, *, locale: str | None = None) -> FileReading
     )
 
 
-def _pages(path: str, data: bytes) -> tuple[DecodedText, TextPages]:
+def _pages(path: str, data: bytes) -> tuple[DecodedText, TextPages, str]:
     decoded = decode(unfold(data, where=path))
-    pages = PageParser().parse(decoded.text.splitlines())
+    text, mark = without_marks(decoded.text)
+    pages = PageParser().parse(text)
     if not (pages.launches or pages.summaries or pages.session):
         raise ReportError("no table of ncu is in this text", where=path, hint=_NEXT)
-    return decoded, pages
+    return decoded, pages, mark
 
 
 def _kind(pages: TextPages) -> str:
@@ -130,7 +148,7 @@ def _known(pages: TextPages) -> Iterator[tuple[str, int]]:
 
 def _era(pages: TextPages, numbers: NumberFormat) -> Era:
     rows = [(metric.label, metric.unit) for one in pages.launches for metric in one.metrics]
-    rows += [(row[1], row[2]) for summary in pages.summaries for row in summary.rows]
+    rows += [(row[1], row[2] or "") for summary in pages.summaries for row in summary.rows]
     era = era_of(rows)
     return era if era is not Era.UNCLEAR else era_by_arithmetic(pages.launches, numbers)
 

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from solscope.model.report import NvtxRange, RuleAdvice
+from solscope.reports.printed.encoding import without_mark
 from solscope.reports.printed.launches import Identity
 from solscope.reports.printed.sections import PrintedLaunch, PrintedMetric, rule_kind
 from solscope.reports.printed.session import TITLES
 
-_PROCESS = re.compile(r"\[(\d+)\] (.*)@(\S*)")
+_PROCESS = re.compile(r"\s*\[(\d+)\] (.*)@(\S*)")
+# ncu indents its sections by four; a log's collector puts its mark before that.
+_MARKED = re.compile(r"^(\S.*?) {4}Section: ", re.MULTILINE)
 _DIMS = r"(\(\d+, \d+, \d+\))x(\(\d+, \d+, \d+\))"
 _LAUNCH = re.compile(
-    rf" {{2,6}}(\S.*?) {_DIMS}, Context (\d+), Stream (\d+)(?:, Device (\d+), CC ([\d.]+))?"
+    rf"\s*(\S.*?) {_DIMS}, Context (\d+), Stream (\d+)(?:, Device (\d+), CC ([\d.]+))?"
 )
 _OLD_LAUNCH = re.compile(
-    r" {2,6}(\S.*), \d{4}-\w{3}-\d{2} \d{2}:\d{2}:\d{2}, Context (\d+), Stream (\d+)"
+    r"\s*(\S.*), \d{4}-\w{3}-\d{2} \d{2}:\d{2}:\d{2}, Context (\d+), Stream (\d+)"
 )
-_SUMMARY = re.compile(rf" {{2,8}}(\S.*?)(?: {_DIMS})?, Invocations (\d+)")
-_DEVICE = re.compile(r" {2,6}Device (\d+), CC ([\d.]+)")
-_SECTION = re.compile(r" {2,8}Section: (.*)")
+_SUMMARY = re.compile(rf"\s*(\S.*?)(?: {_DIMS})?, Invocations (\d+)")
+_DEVICE = re.compile(r"\s*Device (\d+), CC ([\d.]+)")
+_SECTION = re.compile(r"\s*Section: (.*)")
 _DASHES = re.compile(r"\s*-{3,}(?: -{3,})*\s*")
-_RULE = re.compile(r" {2,8}(OK|INF|WRN|ERR|OPT) {2,4}(\S.*)")
+_RULE = re.compile(r"\s*(OK|INF|WRN|ERR|OPT) {2,4}(\S.*)")
 _SPEEDUP = re.compile(r"Est\. (?:(Local|Global) )?Speedup: ([\d.,]+)%")
 _THREAD = re.compile(r"\s+NVTX Push/Pop Stack for Thread (\d+):")
 _RANGE = re.compile(r"\s+<\d+,(.*)>")
@@ -52,9 +55,16 @@ class TextPages:
     is_cut: bool = False
 
 
+def without_marks(text: str) -> tuple[str, str]:
+    """The text without what a collector of logs, or a mail, put before each of its lines, and
+    that mark as it stands before the first section; empty where there is none."""
+    found = _MARKED.search(text)
+    return (text, "") if found is None else (without_mark(text, found[1]), found[1])
+
+
 def looks_like_a_page(text: str) -> bool:
     """Whether the text holds a table of a section, or a session table."""
-    lines = text.splitlines()
+    lines = without_marks(text)[0].splitlines()
     for number, line in enumerate(lines):
         if _LAUNCH.fullmatch(line.rstrip()) or _OLD_LAUNCH.fullmatch(line.rstrip()):
             return True
@@ -87,10 +97,15 @@ class PageParser:
         self._domain = ""
         self._title = ""
 
-    def parse(self, lines: Iterable[str]) -> TextPages:
-        """All lines, then what was still open."""
-        for line in lines:
-            self._line(line.rstrip("\r\n"))
+    def parse(self, text: str) -> TextPages:
+        """All lines, then what was still open. A last line without its end may be cut in a
+        number: in a table it is no row."""
+        lines = text.splitlines()
+        is_cut = bool(lines) and not text.endswith(("\n", "\r"))
+        for line in lines[:-1] if is_cut else lines:
+            self._line(line)
+        if is_cut and not (self._in_table and not self._title and lines[-1].strip(" -")):
+            self._line(lines[-1])
         self._end_rule()
         self.pages.is_cut = self._in_table and not self._title
         return self.pages

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 
 from solscope.errors import ReportError
@@ -38,6 +38,7 @@ def read(path: str, sha256: str, **options: object) -> TimelineReport:
     schema version, and a kernel table whose columns are in no known spelling.
     """
     size = os.path.getsize(path)
+    _refuse_unmerged(path)
     with plain_file(path) as plain:
         _refuse_cut(plain, path)
         try:
@@ -58,6 +59,32 @@ _NO_DEVICES = Absence(
     field="devices",
     reason="the export describes no GPU: names and sizes of the devices are not known",
 )
+
+
+_JOURNAL_MAGIC = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+_WAL_HEADER_BYTES = 32
+
+
+def _refuse_unmerged(path: str) -> None:
+    """Rows in a write-ahead log are not in the file itself, and a rollback journal says that the
+    file is being written or was left half-written. It is read without either, so as never to
+    write beside it."""
+    beside = os.path.realpath(path)
+    log, journal = f"{beside}-wal", f"{beside}-journal"
+    if os.path.exists(log) and os.path.getsize(log) > _WAL_HEADER_BYTES:
+        raise ReportError(
+            f"rows of the database stand in {os.path.basename(log)}, not in the file itself",
+            where=path,
+            hint=f"merge them first: sqlite3 {path} 'PRAGMA wal_checkpoint(TRUNCATE)'",
+        )
+    with suppress(OSError), open(journal, "rb") as file:
+        if file.read(8) == _JOURNAL_MAGIC:
+            raise ReportError(
+                f"the database is being written, or its writing was broken off: there is a "
+                f"{os.path.basename(journal)}",
+                where=path,
+                hint="wait for `nsys export`, or export again",
+            )
 
 
 def _refuse_cut(plain: str, path: str) -> None:

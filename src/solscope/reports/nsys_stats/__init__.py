@@ -21,7 +21,7 @@ from solscope.reports import missing
 from solscope.reports.nsys_stats import rows
 from solscope.reports.nsys_stats.explanation import explain
 from solscope.reports.nsys_stats.tables import Output, StatsTable, split
-from solscope.reports.nsys_stats.text import lines_of
+from solscope.reports.printed.encoding import decode, decode_head
 from solscope.reports.unfold import plain_bytes
 
 NAME = "nsys-stats"
@@ -35,41 +35,49 @@ def recognises(head: bytes, path: str) -> bool:
     """A table of nsys by its columns, or its notice that it skipped one."""
     if head.startswith(b"\x1f\x8b") or _JSON.match(head):
         return False
-    output = split(lines_of(head)[:2000])
+    output = split("\n".join(decode_head(head).splitlines()[:2000]))
     return bool(output.skipped) or any(table.kind != "other" for table in output.tables)
 
 
-def read(path: str, sha256: str, **options: object) -> TimelineReport:
+def read(path: str, sha256: str, *, locale: str | None = None, **options: object) -> TimelineReport:
     """What was printed, as a timeline.
 
-    A GPU trace fills its tables; summaries become ``sums``. Raises ReportError where a number
-    cannot be read or nothing of the file is a table of nsys, UnknownUnit for an unknown unit.
+    A GPU trace fills its tables; summaries become ``sums``. ``locale`` is that of a spreadsheet
+    that saved the file. Raises ReportError where a number cannot be read or nothing of the file is
+    a table of nsys, UnknownUnit for an unknown unit.
     """
-    output = split(lines_of(plain_bytes(path)))
+    output = split(decode(plain_bytes(path)).text)
     if not output.tables and not output.skipped:
         raise ReportError("no table of nsys stats in this file", where=path, hint=HINT)
     try:
-        return _assemble(output, path, sha256)
+        return _assemble(output, path, sha256, locale)
     except ReportError as error:
         if error.where is None:
             error.where = path
         raise
 
 
-def _assemble(output: Output, path: str, sha256: str) -> TimelineReport:
+def _assemble(output: Output, path: str, sha256: str, locale: str | None) -> TimelineReport:
     by_kind = {kind: [t for t in output.tables if t.kind == kind] for kind in _KINDS}
-    kernels, copies = trace.empty("kernels"), trace.empty("copies")
+    kernels, copies, unusable = trace.empty("kernels"), trace.empty("copies"), 0
     devices: tuple[Device, ...] = ()
-    if by_kind["trace"]:
-        cells = rows.Cells(by_kind["trace"][0], path)
-        kernels, copies = rows.timeline(cells, short_name)
+    used = by_kind["trace"][:1]
+    if used:
+        cells = rows.Cells(used[0], path, locale)
+        kernels, copies, unusable = rows.timeline(cells, short_name)
         devices = tuple(
             Device(name=name, compute_capability=None, ordinal=ordinal)
             for ordinal, name in sorted(rows.device_names(cells).items())
         )
-    summaries = _summary_tables(by_kind)
-    sums = [time for t in summaries for time in rows.kernel_times(rows.Cells(t, path), short_name)]
-    calls = _gpu_calls(by_kind["calls"], path)
+    if not kernels.num_rows:
+        used = [*used, *_summary_tables(by_kind)]
+    sums = [
+        time
+        for table in used
+        if table.kind != "trace"
+        for time in rows.kernel_times(rows.Cells(table, path, locale), short_name)
+    ]
+    calls = _gpu_calls(by_kind["calls"], path, locale)
     report = TimelineReport(
         provenance=Provenance(
             path=path,
@@ -87,8 +95,8 @@ def _assemble(output: Output, path: str, sha256: str) -> TimelineReport:
         sums=None if kernels.num_rows else tuple(sums),
         vendor="NVIDIA",
         devices=devices,
-        issues=tuple(_issues(output, summaries, path)),
-        absences=tuple(_absences(output, sums, path)),
+        issues=tuple(_issues(output, used, unusable)),
+        absences=tuple(_absences(used, sums)),
     )
     note = missing.graph_note(
         graph_launches=report.graph_launches,
@@ -110,20 +118,26 @@ def _summary_tables(by_kind: dict[str, list[StatsTable]]) -> list[StatsTable]:
     return (plain or by_kind["kernels"] or by_kind["gpu"])[:1]
 
 
-def _gpu_calls(tables: Sequence[StatsTable], path: str) -> list[CallTotal]:
+def _gpu_calls(tables: Sequence[StatsTable], path: str, locale: str | None) -> list[CallTotal]:
     """Calls of CUDA or HIP. Tables of other libraries' calls have the same columns."""
     for table in tables:
-        found = list(rows.calls(rows.Cells(table, path)))
+        found = list(rows.calls(rows.Cells(table, path, locale)))
         if any(call.name.startswith(("cu", "hip")) for call in found):
             return found
     return []
 
 
-def _issues(output: Output, used: Sequence[StatsTable], path: str) -> Iterator[Issue]:
+def _issues(output: Output, used: Sequence[StatsTable], unusable: int) -> Iterator[Issue]:
     for what in output.skipped:
         yield Issue(code="table-skipped", severity=Severity.INFO, what=f"nsys found no {what}")
+    if unusable:
+        yield Issue(
+            code="rows-without-duration",
+            severity=Severity.WARNING,
+            what=f"{unusable} rows have no begin or a negative duration; they are left out",
+        )
     for table in output.tables:
-        ragged = rows.Cells(table, path).ragged if table.kind != "other" else 0
+        ragged = rows.ragged(table) if table.kind != "other" else 0
         if ragged:
             yield Issue(
                 code="ragged-rows",
@@ -137,19 +151,36 @@ def _issues(output: Output, used: Sequence[StatsTable], path: str) -> Iterator[I
                 severity=Severity.INFO,
                 what="the column names are not those of nsys: a table that someone derived",
             )
-        if table not in used and table.kind in ("kernels", "gpu"):
-            yield Issue(
-                code="table-not-used",
-                severity=Severity.INFO,
-                what=f"the table at line {table.line} holds the same kernels again; not counted",
-            )
+        if table.kind in ("kernels", "gpu", "trace") and not any(table is one for one in used):
+            yield _not_used(table, used)
 
 
-def _absences(output: Output, sums: Sequence[KernelTime], path: str) -> Iterator[Absence]:
-    if sums and all(time.total_ns is None for time in sums):
-        unitless = any(
-            not rows.Cells(t, path).has_unit for t in output.tables if t.kind == "kernels"
+def _not_used(table: StatsTable, used: Sequence[StatsTable]) -> Issue:
+    """A summary of another kind shows the same kernels again; one of the same kind is that of
+    another capture, whose times do not add to these."""
+    kin = [one for one in used if _sort(one) == _sort(table)]
+    if all(one.rows == table.rows for one in kin):
+        return Issue(
+            code="table-not-used",
+            severity=Severity.INFO,
+            what=f"the table at line {table.line} holds the same kernels again; not counted",
         )
+    source = f" (of {table.source})" if table.source else ""
+    return Issue(
+        code="table-not-read",
+        severity=Severity.WARNING,
+        what=f"the table at line {table.line}{source} is of another capture: only the one at line "
+        f"{kin[0].line} was read; give each capture a file of its own",
+    )
+
+
+def _sort(table: StatsTable) -> tuple[str, bool]:
+    return table.kind, table.where("grid") is None
+
+
+def _absences(used: Sequence[StatsTable], sums: Sequence[KernelTime]) -> Iterator[Absence]:
+    if sums and all(time.total_ns is None for time in sums):
+        unitless = any(not rows.Cells(table, "").has_unit for table in used)
         yield Absence(
             field="total_ns",
             reason="the header states no unit of time" if unitless else "the table has no total",

@@ -8,7 +8,7 @@ from solscope.errors import ReportError
 from solscope.model.reading import ColumnReading, FileReading
 from solscope.reports.nsys_stats.rows import BYTES, TIME_NS, Cells
 from solscope.reports.nsys_stats.tables import StatsTable, split
-from solscope.reports.nsys_stats.text import lines_of
+from solscope.reports.printed.encoding import decode
 
 _TIMES = {
     "total": "total_ns",
@@ -24,25 +24,31 @@ _TEXTS = frozenset({"name", "category", "device", "grid", "block"})
 
 def explain(path: str, data: bytes, *, locale: str | None = None) -> FileReading:
     """Every column of every table with its first cell. Raises ReportError where there is none."""
-    tables = split(lines_of(data)).tables
+    decoded = decode(data)
+    tables = split(decoded.text).tables
     if not tables:
         raise ReportError("no table of nsys stats in this file", where=path)
     first = tables[0]
-    is_csv = "," in data.decode("utf-8", "replace").splitlines()[first.line - 1]
+    numbers = Cells(first, path, locale).numbers
     return FileReading(
         path=path,
         kind="nsys-stats",
-        encoding="utf-8",
-        delimiter="," if is_csv else None,
+        encoding=decoded.encoding,
+        delimiter=first.delimiter,
         lines_before_table=first.line - 1,
         has_units_row=False,
-        number_format="decimal point, commas group thousands",
-        columns=tuple(c for table in tables for c in _columns(table, path, len(tables) > 1)),
+        number_format="decimal point, commas group thousands"
+        if numbers is None
+        else f"decimal {numbers.decimal!r}, {numbers.proof}",
+        columns=tuple(
+            column
+            for table in tables
+            for column in _columns(table, Cells(table, path, locale), len(tables) > 1)
+        ),
     )
 
 
-def _columns(table: StatsTable, path: str, several: bool) -> Iterator[ColumnReading]:
-    cells = Cells(table, path)
+def _columns(table: StatsTable, cells: Cells, several: bool) -> Iterator[ColumnReading]:
     row = next(cells.rows(), None)
     prefix = f"line {table.line}: " if several else ""
     for index, (title, column) in enumerate(zip(table.header, table.columns, strict=True)):
@@ -53,7 +59,7 @@ def _columns(table: StatsTable, path: str, several: bool) -> Iterator[ColumnRead
             unit = cells.time_unit(column.role)
             value = None if row is None else cells.nanoseconds(row, column.role)
             factor = 1.0 if unit is None else TIME_NS[unit.lower()]
-            note = "no unit is stated" if unit is None else None
+            note = "no unit is stated" if unit is None and value is None else None
             name = _TIMES[column.role]
             yield _reading(prefix + title, name, unit or "", "ns", factor, example, value, note)
         elif column.role == "bytes":

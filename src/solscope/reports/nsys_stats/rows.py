@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from solscope.errors import ReportError, UnknownUnit
@@ -12,6 +13,7 @@ from solscope.model import trace
 from solscope.model.report import Dim3
 from solscope.model.trace import CallTotal, KernelTime
 from solscope.reports.nsys_stats.tables import StatsTable
+from solscope.reports.printed.number_format import NumberFormat, detect, of_locale
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,21 +32,44 @@ TIME_NS = {
 }
 BYTES = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1024.0, "mib": 2.0**20, "gib": 2.0**30}
 
+_WITH_UNIT = re.compile(r"([+-]?\d[\d.,]*)\s*([nuµμm]?s|[num]?sec)")  # 1.234 ms
 _PLAIN = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+_POINT_GROUPED = re.compile(r"[+-]?\d{1,3}\.\d{3}")
+_BATCH_ROWS = 1 << 16
+_WHOLE = ("total", "min", "max", "start", "duration")
+_TEXTS = frozenset({"name", "category", "device", "grid", "block"})
 _DEVICE = re.compile(r"^(.*?)\s*\((\d+)\)$")
 _MEMORY_OPERATION = re.compile(r"^\[CUDA (memcpy|memset|Unified Memory.*?)\s*([^\]]*)\]$")
 _DIRECTION = re.compile(r"\b(Host|Device|Peer|Array)-to-(Host|Device|Peer|Array)\b")
 
 
 class Cells:
-    """Typed access to one table's cells."""
+    """Typed access to one table's cells. ``locale`` is that of whatever wrote the numbers.
 
-    def __init__(self, table: StatsTable, path: str) -> None:
+    Raises ReportError where the numbers of a table that a spreadsheet saved can be read two ways.
+    """
+
+    def __init__(self, table: StatsTable, path: str, locale: str | None = None) -> None:
         self.table = table
         self._path = path
         self._at = {role: table.where(role) for role in _ROLES}
         self._time_factor = self._factors()
+        self.numbers = self._number_format(locale)
+        self._whole = frozenset(
+            role for role, factor in self._time_factor.items() if factor == 1 and role in _WHOLE
+        ) | {"count"}
+
+    def _number_format(self, locale: str | None) -> NumberFormat | None:
+        """Spreadsheets write by their locale, nsys itself always with commas between thousands;
+        ``None`` for the latter."""
+        if locale is not None:
+            return of_locale(locale)
+        if self.table.delimiter in (",", None):
+            return None
+        columns = [at for role, at in self._at.items() if at is not None and role not in _TEXTS]
+        texts = (row[at].strip() for row in self.table.rows for at in columns if at < len(row))
+        return detect(texts, where=self._path)
 
     def _factors(self) -> dict[str, float | None]:
         """Time unit by column. Up to 2020 only the total states one; it holds for the row."""
@@ -73,7 +98,11 @@ class Cells:
     @property
     def has_unit(self) -> bool:
         """Whether the times of this table have a stated unit."""
-        return all(factor is not None for factor in self._time_factor.values())
+        first = next(self.rows(), ())
+        return all(
+            factor is not None or _WITH_UNIT.fullmatch(self.text(first, role)) is not None
+            for role, factor in self._time_factor.items()
+        )
 
     def text(self, row: tuple[str, ...], role: str) -> str:
         """A cell as text, empty where the table has no such column."""
@@ -83,17 +112,33 @@ class Cells:
     def number(self, row: tuple[str, ...], role: str) -> float | None:
         """A cell as a number, ``None`` where it is empty. Raises ReportError for other text."""
         text = self.text(row, role)
+        return self._number(text.removesuffix("%") if role == "share" else text, role)
+
+    def _number(self, text: str, role: str) -> float | None:
+        text = text.strip()
+        if text.isascii() and text.isdigit():
+            return int(text)
         if text in ("", "-", "N/A", "n/a"):
             return None
-        if _GROUPED.fullmatch(text):
+        if self.numbers is not None:
+            text = self.numbers.plain(text)
+        elif _GROUPED.fullmatch(text):
             text = text.replace(",", "")
+        elif role in self._whole and _POINT_GROUPED.fullmatch(text):
+            raise ReportError(
+                f"{text!r} in column {role} of the table at line {self.table.line}: nsys prints "
+                "whole numbers there, so that this may be thousands",
+                where=self._path,
+                hint="give the locale that wrote it: --locale C, --locale de_DE ...",
+            )
         value = float(text) if _PLAIN.fullmatch(text) else math.nan
         if not math.isfinite(value):
             raise ReportError(
                 f"{text[:40]!r} in column {role} of the table at line {self.table.line} "
                 "is no number",
                 where=self._path,
-                hint="export with `nsys stats --format csv` under LC_ALL=C",
+                hint="export with `nsys stats --format csv` under LC_ALL=C, or give the --locale "
+                "of what wrote it",
             )
         return value
 
@@ -103,10 +148,17 @@ class Cells:
         return None if number is None else int(number)
 
     def nanoseconds(self, row: tuple[str, ...], role: str) -> float | None:
-        """A time; ``None`` where no unit is stated."""
+        """A time; ``None`` where no unit is stated, in the header or (as by nsys's window) in the
+        cell."""
+        stated = _WITH_UNIT.fullmatch(self.text(row, role))
+        if stated is not None:
+            number = self._number(stated[1], role)
+            return None if number is None else number * self._factor(stated[2], TIME_NS)
         factor = self._time_factor.get(role)
         number = None if factor is None else self.number(row, role)
-        return None if number is None or factor is None else number * factor
+        if number is None or factor is None:
+            return None
+        return number if factor == 1 else number * factor  # whole nanoseconds stay exact
 
     def bytes(self, row: tuple[str, ...]) -> int | None:
         """A size in bytes, to the digits printed; ``None`` where no unit is stated."""
@@ -121,10 +173,10 @@ class Cells:
             if len(row) == width:
                 yield row
 
-    @property
-    def ragged(self) -> int:
-        """How many rows are not as long as the header."""
-        return sum(len(row) != len(self.table.header) for row in self.table.rows)
+
+def ragged(table: StatsTable) -> int:
+    """How many rows are not as long as the header."""
+    return sum(len(row) != len(table.header) for row in table.rows)
 
 
 _ROLES = (
@@ -145,15 +197,19 @@ def kernel_times(cells: Cells, short: Callable[[str], str]) -> Iterator[KernelTi
             name=short(name),
             name_full=name,
             launches=cells.integer(row, "count"),
-            total_ns=cells.nanoseconds(row, "total"),
-            mean_ns=cells.nanoseconds(row, "mean"),
-            median_ns=cells.nanoseconds(row, "median"),
-            min_ns=cells.nanoseconds(row, "min"),
-            max_ns=cells.nanoseconds(row, "max"),
+            total_ns=_float(cells.nanoseconds(row, "total")),
+            mean_ns=_float(cells.nanoseconds(row, "mean")),
+            median_ns=_float(cells.nanoseconds(row, "median")),
+            min_ns=_float(cells.nanoseconds(row, "min")),
+            max_ns=_float(cells.nanoseconds(row, "max")),
             time_share=None if share is None else share / 100,
             grid=_dim3(cells.text(row, "grid")),
             block=_dim3(cells.text(row, "block")),
         )
+
+
+def _float(number: float | None) -> float | None:
+    return None if number is None else float(number)
 
 
 def calls(cells: Cells) -> Iterator[CallTotal]:
@@ -164,27 +220,28 @@ def calls(cells: Cells) -> Iterator[CallTotal]:
             yield CallTotal(
                 name=cells.text(row, "name"),
                 calls=count,
-                total_ns=cells.nanoseconds(row, "total"),
+                total_ns=_float(cells.nanoseconds(row, "total")),
             )
 
 
-def timeline(cells: Cells, short: Callable[[str], str]) -> tuple[pa.Table, pa.Table]:
-    """A GPU trace as tables of kernels and of copies."""
-    import pyarrow as pa
-
+def timeline(cells: Cells, short: Callable[[str], str]) -> tuple[pa.Table, pa.Table, int]:
+    """A GPU trace as tables of kernels and of copies, and how many rows have no time that can be
+    used."""
     if not cells.has_unit:
         raise ReportError(
             f"the trace at line {cells.table.line} states no unit of time",
             hint="run `nsys stats` with --timeunit nsec",
         )
-    kernels: list[dict[str, Any]] = []
-    copies: list[dict[str, Any]] = []
+    device_of = lru_cache(maxsize=1024)(_DEVICE.match)
+    kernels, copies = _Events("kernels", cells), _Events("copies", cells)
+    unusable = 0
     for row in cells.rows():
         start = cells.nanoseconds(row, "start")
         spent = cells.nanoseconds(row, "duration")
-        if start is None or spent is None:
+        if start is None or spent is None or spent < 0:
+            unusable += 1
             continue
-        device = _DEVICE.match(cells.text(row, "device"))
+        device = device_of(cells.text(row, "device"))
         event = {
             "start_ns": round(start),
             "end_ns": round(start) + round(spent),
@@ -196,19 +253,44 @@ def timeline(cells: Cells, short: Callable[[str], str]) -> tuple[pa.Table, pa.Ta
         name = cells.text(row, "name")
         memory = _MEMORY_OPERATION.match(name)
         if memory:
-            copies.append(event | {"kind": _copy_kind(memory), "bytes": cells.bytes(row)})
+            copies.add(event | {"kind": _copy_kind(memory), "bytes": cells.bytes(row)})
         else:
-            kernels.append(event | _shape(cells, row) | {"name": name, "short_name": short(name)})
-    schemas = trace.schemas()
-    try:
-        return (
-            pa.Table.from_pylist(kernels, schemas["kernels"]),
-            pa.Table.from_pylist(copies, schemas["copies"]),
-        )
-    except (pa.ArrowInvalid, OverflowError) as error:
-        raise ReportError(
-            f"the trace at line {cells.table.line} holds a number out of range"
-        ) from error
+            kernels.add(event | _shape(cells, row) | {"name": name, "short_name": short(name)})
+    return kernels.table(), copies.table(), unusable
+
+
+class _Events:
+    """Events that become arrow columns a batch at a time: a trace may have millions."""
+
+    def __init__(self, target: str, cells: Cells) -> None:
+        self._schema = trace.schemas()[target]
+        self._line = cells.table.line
+        self._rows: list[dict[str, Any]] = []
+        self._parts: list[pa.Table] = [self._schema.empty_table()]
+
+    def add(self, event: dict[str, Any]) -> None:
+        """One event, by the names of the schema's columns."""
+        self._rows.append(event)
+        if len(self._rows) == _BATCH_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        try:
+            self._parts.append(pa.Table.from_pylist(self._rows, self._schema))
+        except (pa.ArrowInvalid, OverflowError) as error:
+            raise ReportError(
+                f"the trace at line {self._line} holds a number out of range"
+            ) from error
+        self._rows.clear()
+
+    def table(self) -> pa.Table:
+        """All of it, each name once."""
+        import pyarrow as pa
+
+        self._flush()
+        return pa.concat_tables(self._parts).unify_dictionaries().combine_chunks()
 
 
 def device_names(cells: Cells) -> dict[int, str]:
@@ -231,10 +313,11 @@ def _copy_kind(memory: re.Match[str]) -> str:
 def _shape(cells: Cells, row: tuple[str, ...]) -> dict[str, int | None]:
     shape: dict[str, int | None] = {"graph_node": None}
     for what in ("grid", "block"):
-        whole = _dim3(cells.text(row, what))
+        text = cells.text(row, what)
+        whole = _dim3(text) if text else None
         for index, axis in enumerate("xyz"):
-            number = cells.integer(row, f"{what}_{axis}")
-            shape[f"{what}_{axis}"] = whole[index] if whole else number
+            name = f"{what}_{axis}"
+            shape[name] = whole[index] if whole else cells.integer(row, name)
     return shape
 
 

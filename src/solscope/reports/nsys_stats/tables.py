@@ -19,9 +19,13 @@ _REPORT_NAME = re.compile(
     r"with \[(?:[^\]]*[/\\])?([A-Za-z0-9_]+)\.py|\(([A-Za-z0-9_]+)(?::[^)]*)?\):\s*$|"
     r"Executing '([A-Za-z0-9_]+)' stats report"
 )
+_SOURCE = re.compile(r"Processing \[(?:[^\]]*[/\\])?([^\]/\\]+)\] with ")
 _SKIPPED = re.compile(r"SKIPPED:.* does not contain ([^.]+?)\.?\s*$")
 _UNIT = re.compile(r"^(.*?)\s*\(([^()]+)\)\s*$")
 _WIDE_GAP = re.compile(r"\s{2,}")
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_DIGITS = frozenset("0123456789")
+DELIMITERS = (",", "\t", ";")
 _RULE = re.compile(r"^\s*-{2,}(\s+-{2,})*\s*$")
 
 ROLES = {
@@ -87,6 +91,8 @@ class StatsTable:
     header: tuple[str, ...]
     columns: tuple[Column | None, ...]
     line: int
+    delimiter: str | None = None  # None: text columns
+    source: str | None = None  # the file that nsys read, where it says so
     rows: list[tuple[str, ...]] = field(default_factory=list)
 
     def where(self, role: str) -> int | None:
@@ -105,16 +111,15 @@ class Output:
     skipped: list[str] = field(default_factory=list)
 
 
-def split(lines: Sequence[str]) -> Output:
-    """The tables in these lines, CSV or text columns, several in any order."""
+def split(text: str) -> Output:
+    """The tables in the text, CSV or text columns, several in any order."""
     output = Output()
-    report: str | None = None
+    report = source = None
     current: StatsTable | None = None
     spans: list[tuple[int, int]] | None = None
-    for number, cells, line in _records(lines):
-        named = _REPORT_NAME.search(line) if _LOG.match(line) else None
+    for number, line in _records(text):
         if _LOG.match(line):
-            report = next((g for g in named.groups() if g), None) if named else report
+            report, source = _named(line, report, source)
             skipped = _SKIPPED.search(line)
             if skipped:
                 output.skipped.append(skipped[1])
@@ -124,52 +129,67 @@ def split(lines: Sequence[str]) -> Output:
             if current is not None and current.rows:
                 current = spans = None
             continue
-        header = _header(cells, line, report, number)
+        header = _header(line, report, number) if _may_be_a_header(line) else None
         if header is not None:
+            header.source = source
             current, spans, report = header, None, None
             output.tables.append(header)
         elif current is not None and _RULE.match(line):
             spans = [match.span() for match in re.finditer(r"-+", line)]
         elif current is not None:
-            current.rows.append(_row(cells, line, current, spans))
+            _add(line, current, spans)
     return output
 
 
-def _records(lines: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...], str]]:
-    """Each line with its CSV cells; a quoted cell may run over several lines."""
+def _named(line: str, report: str | None, source: str | None) -> tuple[str | None, str | None]:
+    """The report and the file that a line of the log names, else those before it."""
+    named, read = _REPORT_NAME.search(line), _SOURCE.search(line)
+    found = next((g for g in named.groups() if g), None) if named else report
+    return found, read[1] if read else source
+
+
+def _records(text: str) -> Iterator[tuple[int, str]]:
+    """Each line; a quoted cell may run over several."""
     held = ""
     begun = 0
-    for number, line in enumerate(lines, 1):
-        text = f"{held}\n{line}" if held else line
-        if text.count('"') % 2 and len(text) < 1 << 16 and "," in text:
-            held, begun = text, begun or number
+    for number, line in enumerate(_LINE_END.split(text), 1):
+        whole = f"{held}\n{line}" if held else line
+        is_open = whole.count('"') % 2 and len(whole) < 1 << 16
+        if is_open and any(mark in whole for mark in DELIMITERS):
+            held, begun = whole, begun or number
             continue
-        yield begun or number, _cells(text), text
+        yield begun or number, whole
         held, begun = "", 0
     if held:
-        yield begun, _cells(held), held
+        yield begun, held
 
 
-def _cells(text: str) -> tuple[str, ...]:
-    if "," not in text and "\t" not in text:
-        return (text.strip(),)
-    delimiter = "," if "," in text else "\t"
+def _cells(text: str, delimiter: str) -> tuple[str, ...]:
     try:
         return tuple(next(csv.reader([text], delimiter=delimiter), ()))
     except csv.Error:
         return tuple(text.split(delimiter))
 
 
-def _header(
-    cells: tuple[str, ...], line: str, report: str | None, number: int
-) -> StatsTable | None:
+def _may_be_a_header(line: str) -> bool:
+    """Rows begin with a number, of which a table may have a million."""
+    return line.lstrip(' "\ufeff')[:1] not in _DIGITS
+
+
+def _header(line: str, report: str | None, number: int) -> StatsTable | None:
     """The line as a table's header, ``None`` where it is none."""
-    for names in (cells, tuple(_WIDE_GAP.split(line.strip()))):
+    for delimiter in (*DELIMITERS, None):
+        if delimiter is None:
+            names = tuple(_WIDE_GAP.split(line.strip()))
+        elif delimiter in line:
+            names = _cells(line, delimiter)
+        else:
+            continue
         columns = tuple(_column(name) for name in names)
         roles = [column.role for column in columns if column is not None]
         kind = _kind(roles, names, report) if len(roles) * 2 >= len(names) else None
         if kind is not None:
-            return StatsTable(kind, report, names, columns, number)
+            return StatsTable(kind, report, names, columns, number, delimiter)
     return None
 
 
@@ -219,16 +239,19 @@ def _told(report: str | None) -> str | None:
     return next((kind for pattern, kind in _REPORTS if pattern.fullmatch(report)), "other")
 
 
-def _row(
-    cells: tuple[str, ...], line: str, table: StatsTable, spans: list[tuple[int, int]] | None
-) -> tuple[str, ...]:
-    """The line as cells of the table: by commas, by the rule under the header, or by gaps."""
+def _add(line: str, table: StatsTable, spans: list[tuple[int, int]] | None) -> None:
+    """The line as a row of the table: by its delimiter, by the rule under the header, by gaps."""
     count = len(table.header)
-    if len(cells) == count:
-        return cells
-    if spans is not None and len(spans) == count:
+    if table.delimiter is not None:
+        table.rows.append(_cells(line, table.delimiter))
+    elif spans is not None and len(spans) == count:
         ends = [begin for begin, _ in spans[1:]] + [len(line)]
         starts = [0, *ends[:-1]]
-        return tuple(line[a:b].strip() for a, b in zip(starts, ends, strict=True))
-    parts = tuple(_WIDE_GAP.split(line.strip(), maxsplit=count - 1))
-    return parts if len(parts) == count else cells
+        cells = tuple(line[a:b].strip() for a, b in zip(starts, ends, strict=True))
+        if table.rows and not any(cells[:-1]):  # a long name goes on in the next line
+            *before, name = table.rows.pop()
+            cells = (*before, f"{name} {cells[-1]}")
+        table.rows.append(cells)
+    else:
+        parts = tuple(_WIDE_GAP.split(line.strip(), maxsplit=count - 1))
+        table.rows.append(parts if len(parts) == count else (line.strip(),))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import re
 import zlib
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16 (little-endian) with BOM"),
     (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16 (big-endian) with BOM"),
 )
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 # gzip of printed tables reaches 100:1; this bounds what a hostile file can make of memory.
 _LARGEST_UNFOLDED = 2 * 1024**3
 
@@ -46,11 +48,19 @@ def unfold(data: bytes, *, where: str) -> bytes:
 
 
 def decode(data: bytes) -> DecodedText:
-    """Text of the bytes: UTF-8, UTF-16 (by BOM or by its zero bytes), else Latin-1.
+    """Text of the bytes: UTF-8, UTF-16 (by BOM or by its zero bytes), else Latin-1; without the
+    colours of a terminal.
 
     Latin-1 decodes anything; it is what is left when the bytes are no UTF-8, and matters only
     for the no-break space of number groups and for names.
     """
+    decoded = _decode(data)
+    if "\x1b[" not in decoded.text:
+        return decoded
+    return DecodedText(_COLOUR.sub("", decoded.text), f"{decoded.encoding}, colours cut off")
+
+
+def _decode(data: bytes) -> DecodedText:
     for bom, codec, name in _BOMS:
         if data.startswith(bom):
             return DecodedText(data[len(bom) :].decode(codec, errors="replace"), name)
@@ -66,6 +76,17 @@ def decode(data: bytes) -> DecodedText:
         return DecodedText(data.decode("utf-8"), "ASCII" if data.isascii() else "UTF-8")
     except UnicodeDecodeError:
         return DecodedText(data.decode("latin-1"), "Latin-1 (no valid UTF-8)")
+
+
+def without_mark(text: str, mark: str) -> str:
+    """The text without what a collector of logs put before its lines: a time, a rank, a stream.
+
+    Times and ranks differ from line to line in their digits alone; spaces at the end of a line
+    may have been cut off.
+    """
+    bare = mark.rstrip(" ")
+    alike = re.sub(r"\d+", r"\\d+", re.escape(bare)) + f" {{0,{len(mark) - len(bare)}}}"
+    return re.sub(f"^{alike}", "", text, flags=re.MULTILINE)
 
 
 def decode_head(head: bytes) -> str:

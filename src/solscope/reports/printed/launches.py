@@ -20,6 +20,7 @@ from solscope.model.report import (
 )
 
 _DIM3 = re.compile(r"\(?\s*(\d{1,10})\s*[,;]\s*(\d{1,10})\s*[,;]\s*(\d{1,10})\s*\)?")
+_AS_FLOAT = re.compile(r"\.0{1,2}\Z")
 _CAPABILITY = re.compile(r"(\d{1,2})[.,](\d)")
 _NVTX_ENTRY = re.compile(r'"([^"]*)"')
 _RANGE_NAMES = {"range": WorkloadKind.RANGE, "graph": WorkloadKind.GRAPH}
@@ -43,7 +44,14 @@ class Identity:
 
 
 def whole(text: str) -> int | None:
-    """A printed identifier as a number, ``None`` where it is none."""
+    """A printed identifier as a number, ``None`` where it is none.
+
+    Locales group its digits; data frames make it a fraction, because the row of units has none.
+
+    >>> whole("46.976"), whole("46,976"), whole("46976.0")
+    (46976, 46976, 46976)
+    """
+    text = _AS_FLOAT.sub("", text.strip())
     bare = text.strip().replace(",", "").replace(".", "")
     return int(bare) if bare.isascii() and bare.isdigit() and len(bare) < 19 else None
 

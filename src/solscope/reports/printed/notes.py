@@ -17,6 +17,7 @@ class Notes:
 
     not_available: dict[str, None] = field(default_factory=dict)
     not_finite: dict[str, None] = field(default_factory=dict)
+    not_numbers: dict[str, None] = field(default_factory=dict)
     unknown_labels: dict[str, None] = field(default_factory=dict)
     ambiguous_labels: dict[str, None] = field(default_factory=dict)
     without_unit: dict[str, None] = field(default_factory=dict)
@@ -24,6 +25,10 @@ class Notes:
     rounded: dict[str, None] = field(default_factory=dict)
     stray_lines: int = 0
     short_rows: int = 0
+    repeated: int = 0
+    unnumbered: int = 0
+    prefix: str = ""
+    other_pages: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     cut: bool = False
 
@@ -33,6 +38,8 @@ class Notes:
             return
         if why is Absent.NOT_FINITE:
             self.not_finite[name] = None
+        elif why is Absent.NOT_A_NUMBER:
+            self.not_numbers[name] = None
         elif why is Absent.NOT_AVAILABLE:
             self.not_available[name] = None
 
@@ -80,6 +87,13 @@ class Notes:
                 self.rounded,
                 "show a 0 that may be a small number: the page has too few digits for it",
             ),
+            (
+                "not-a-number",
+                Severity.WARNING,
+                self.not_numbers,
+                "hold a text where a number belongs and were not read there: a spreadsheet or a "
+                "script has changed the file",
+            ),
             ("not-finite", Severity.WARNING, self.not_finite, "are no finite number"),
             (
                 "not-available",
@@ -90,6 +104,37 @@ class Notes:
         ):
             if names:
                 yield _issue(code, severity, f"{_listed(names)} {what}")
+        yield from self._about_lines()
+
+    def _about_lines(self) -> Iterable[Issue]:
+        for page in self.other_pages:
+            yield _issue(
+                "table-not-read",
+                Severity.WARNING,
+                f"{page} is another page, which may show the same launches; put it into a file of "
+                "its own to read it",
+            )
+        if self.repeated:
+            yield _issue(
+                "repeated-launches",
+                Severity.WARNING,
+                ("1 launch stands" if self.repeated == 1 else f"{self.repeated} launches stand")
+                + " in the file twice, equal in every cell, and counted twice: is a page doubled?",
+            )
+        if self.unnumbered:
+            rows = "1 row has" if self.unnumbered == 1 else f"{self.unnumbered} rows have"
+            yield _issue(
+                "rows-without-id",
+                Severity.WARNING,
+                f"{rows} no number for ID or process and were left out: a spreadsheet or a script "
+                "has changed the file",
+            )
+        if self.prefix:
+            yield _issue(
+                "line-prefix",
+                Severity.INFO,
+                f"what stands before the table's lines, as {self.prefix!r}, was cut off",
+            )
         if self.stray_lines:
             yield _issue(
                 "stray-lines",

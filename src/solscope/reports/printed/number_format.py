@@ -175,5 +175,5 @@ def _judge(evidence: _Evidence, text: str, where: str) -> NumberFormat:
     raise ReportError(
         f"{token!r} can be read as a decimal or as thousands, and no number of the file decides",
         where=where,
-        hint="give the locale that ncu ran under: --locale C, --locale en_US, --locale de_DE ...",
+        hint="give the locale of what wrote them: --locale C, --locale en_US, --locale de_DE ...",
     )

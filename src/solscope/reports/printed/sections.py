@@ -26,12 +26,13 @@ from solscope.reports.printed.values import (
     Absent,
     Instanced,
     half_digit,
+    is_other_value,
+    measured,
+    needs_unit,
     value_of,
 )
 
 _RULE_KINDS = {"OK": "ok", "INF": "ok", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
-# Two decimals of a value scaled to at least 1 are right to half a percent; more is a difference.
-_SAME_WITHIN = 0.02
 
 
 def rule_kind(printed: str) -> str:
@@ -41,13 +42,18 @@ def rule_kind(printed: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PrintedMetric:
-    """A row of the details page: where it stands, its label, unit and value as printed."""
+    """A row of the details page: where it stands, its label, unit and value as printed.
+
+    ``states_unit`` is ``False`` where the page has lost its column of units. An empty unit in
+    that column is ncu's own for unscaled numbers, also of metrics that it does not know.
+    """
 
     section: str
     item: str
     label: str
     unit: str
     text: str
+    states_unit: bool = True
 
     def metric(self, *, era: Era, capability: tuple[int, int] | None = None) -> str | None:
         """The metric's name, ``None`` where label and section do not say."""
@@ -62,7 +68,12 @@ class PrintedMetric:
 
     def value(self, numbers: NumberFormat) -> MetricValue | Absent | Instanced:
         """The value in base units. Raises UnknownUnit."""
-        return value_of(self.text, printed_unit(self.unit).exponent, numbers)
+        unit = printed_unit(self.unit)
+        return measured(value_of(self.text, unit.exponent, numbers), unit)
+
+    def lacks_unit(self, metric: str | None) -> bool:
+        """Whether the number could mean several things, because its unit is not printed."""
+        return metric is not None and not self.states_unit and needs_unit(metric)
 
     def explain(self, numbers: NumberFormat, metric: str | None) -> ColumnReading:
         """How the row was understood, as this metric or as none."""
@@ -70,7 +81,9 @@ class PrintedMetric:
         if isinstance(value, Instanced):
             note = f"{len(value.instances)} instances"
             value = value.aggregate
-        if isinstance(value, Absent):
+        if self.lacks_unit(metric):
+            value, note = Absent.NOT_AVAILABLE, "no unit is stated: a scaled number cannot be read"
+        elif isinstance(value, Absent):
             note = value.value
         elif metric is None:
             count = meanings(self.section, self.item, self.label)
@@ -145,6 +158,9 @@ class PrintedLaunch:
             if isinstance(value, Instanced):
                 instances.setdefault(name, value.instances)
                 value = value.aggregate
+            if row.lacks_unit(known) and not isinstance(value, Absent):
+                notes.without_unit[name] = None
+                value = Absent.NOT_AVAILABLE
             if isinstance(value, Absent):
                 valueless[name] = None
                 notes.absent(name, value)
@@ -187,8 +203,6 @@ def _section(display_name: str, rows: list[tuple[str, str, str]]) -> Section:
 
 
 def _differ(first: MetricValue, second: MetricValue, *, same_metric: bool) -> bool:
-    """Whether two rows contradict each other. A metric may be printed in two units, rounded in
-    each; two rows of a label alone may be two metrics, however near their values are."""
-    if not same_metric or isinstance(first, str) or isinstance(second, str):
-        return first != second
-    return abs(first - second) > _SAME_WITHIN * max(abs(first), abs(second))
+    """Whether two rows contradict each other. Two rows of a label alone may be two metrics,
+    however near their values are."""
+    return is_other_value(first, second) if same_metric else first != second

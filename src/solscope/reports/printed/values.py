@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from math import isfinite
 
+from solscope.model.metric_units import unit_of
 from solscope.model.report import Instance, MetricValue
+from solscope.model.units import PrintedUnit
 from solscope.reports.printed.number_format import NumberFormat
 
 
@@ -18,6 +20,7 @@ class Absent(Enum):
     NOT_COLLECTED = "not collected"
     NOT_AVAILABLE = "not available"
     NOT_FINITE = "not a finite number"
+    NOT_A_NUMBER = "text in the place of a number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,42 @@ _NOT_FINITE = frozenset({"nan", "inf", "infinity", "-nan(ind)", "nan(ind)", "1.#
 _INSTANCED = re.compile(r"(?s)(?:(\S.*?)\s)?\((.*)\)")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
 _DIGITS = 4000
+
+
+# Units that ncu scales by what is printed, so that a number alone may mean several things.
+_SCALED = frozenset({"byte", "ns", "hz"})
+# Two decimals of a value scaled to at least 1 are right to half a percent; more is a difference.
+_SAME_WITHIN = 0.02
+
+
+def needs_unit(metric: str) -> bool:
+    """Whether a number of the metric says nothing without the unit that it was printed in.
+
+    >>> needs_unit("dram__bytes_read.sum"), needs_unit("launch__shared_mem_per_block")
+    (True, True)
+    >>> needs_unit("sm__inst_executed.sum")
+    False
+    """
+    above, _, below = (unit_of(metric) or "").partition("/")
+    return above in _SCALED or below in _SCALED or (below == "s" and above != "")
+
+
+def measured(
+    value: MetricValue | Absent | Instanced, unit: PrintedUnit
+) -> MetricValue | Absent | Instanced:
+    """The value of a cell with this unit: a text, such as a spreadsheet's date, is none."""
+    return Absent.NOT_A_NUMBER if isinstance(value, str) and unit.base else value
+
+
+def is_other_value(
+    first: MetricValue | Absent | Instanced, second: MetricValue | Absent | Instanced
+) -> bool:
+    """Whether two cells of one metric contradict each other; they may have been printed in two
+    units, rounded in each."""
+    one, two = (v.aggregate if isinstance(v, Instanced) else v for v in (first, second))
+    if isinstance(one, int | float) and isinstance(two, int | float):
+        return abs(one - two) > _SAME_WITHIN * max(abs(one), abs(two))
+    return one != two
 
 
 def absent(text: str) -> Absent | None:
@@ -88,6 +127,11 @@ def plain_column(
     """The numbers of a column of plain numbers, all at once; ``None`` where one is none."""
     if not numbers.is_plain:
         return None
+    # Attributes of the device and of the launch, a third of a wide page, are alike in every row.
+    first = cells[0] if cells else ""
+    if len(cells) > 1 and cells[-1] == first and cells.count(first) == len(cells):
+        one = plain_column((first,), exponent, numbers)
+        return None if one is None else [*one] * len(cells)
     suffix = f"e{exponent}" if exponent else ""
     texts = cells
     if suffix:

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from solscope.errors import ReportError
 from solscope.model.finding import Absence, Issue, Severity
 from solscope.model.reading import ColumnReading, FileReading
 from solscope.model.report import Provenance
-from solscope.model.trace import SampleReport
+from solscope.model.trace import UNNAMED, SampleReport
+from solscope.reports.printed.encoding import decode, decode_head
+from solscope.reports.printed.number_format import NumberFormat
 from solscope.reports.unfold import plain_bytes
 from solscope.reports.zymtrace import columns as _layouts
 from solscope.reports.zymtrace import rows
 from solscope.reports.zymtrace.live import SCHEMES, query
-from solscope.reports.zymtrace.table import sample_table
+from solscope.reports.zymtrace.table import Row, sample_table, without_totals
 
 NAME = "kernel-samples"
 
@@ -34,9 +36,10 @@ def recognises(head: bytes, path: str) -> bool:
     """A live address, or a table with kernel names beside samples or shares."""
     if path.startswith(SCHEMES):
         return True
-    if b"\x00" in head[:1024] or b'"traceEvents"' in head:
+    text = decode_head(head)
+    if "\0" in text[:1024] or '"traceEvents"' in text:
         return False
-    found = rows.parse(_whole_lines(head))
+    found = rows.parse(_whole_lines(text.encode()))
     try:
         return found is not None and _layouts.layout(found.titles, {}) is not None
     except ReportError:
@@ -54,8 +57,9 @@ def _whole_lines(head: bytes) -> bytes:
 def read(path: str, sha256: str, **options: Any) -> SampleReport:
     """The shares in a file, or those that a live query gives.
 
-    ``columns`` maps columns (``name=...,samples=...``). Raises ReportError where columns are
-    not recognised, where a number is none, and where a share may be a fraction or a percentage.
+    ``columns`` maps columns (``name=...,samples=...``), ``locale`` is that of a spreadsheet that
+    saved the file. Raises ReportError where columns are not recognised, where a number is none or
+    can be read two ways, and where a share may be a fraction or a percentage.
     """
     mapping = _layouts.parse(options.get("columns"))
     if path.startswith(SCHEMES):
@@ -65,15 +69,19 @@ def read(path: str, sha256: str, **options: Any) -> SampleReport:
         raise ReportError(f"{size} bytes are no table of kernel shares", where=path)
     found = rows.parse(plain_bytes(path))
     try:
-        return _report(found, mapping, path, sha256, size)
+        return _report(found, mapping, path, sha256, size, options.get("locale"))
     except ReportError as error:
-        if error.where is None:
-            error.where = path
+        error.where = error.where or path
         raise
 
 
 def _report(
-    found: rows.Rows | None, mapping: dict[str, str], path: str, sha256: str, size: int
+    found: rows.Rows | None,
+    mapping: dict[str, str],
+    path: str,
+    sha256: str,
+    size: int,
+    locale: str | None,
 ) -> SampleReport:
     if found is None:
         raise ReportError("no table in this file", hint=rows.HINT)
@@ -83,16 +91,16 @@ def _report(
             f"no column for kernel names and samples among {', '.join(found.titles[:20])}",
             hint=_layouts.HINT,
         )
-    names = _column(found, layout.name)
-    samples = _numbers(found, layout.samples)
-    shares = _shares(found, layout)
-    issues = []
-    if found.ragged:
-        issues.append(_warning("ragged-rows", f"{found.ragged} rows are ragged; left out"))
-    total = sum(share for share in shares if share is not None)
-    if total > 1 + _SUM_SLACK:
-        what = f"shares add up to {total:.0%}: inclusive shares count callees as well"
-        issues.append(_warning("shares-over-one", what))
+    numbers = found.number_format(list(filter(None, (layout.samples, layout.share))), locale)
+    listed = list(
+        zip(
+            [_name(cell) for cell in found.column(layout.name)],
+            _samples(found, layout.samples, numbers),
+            _shares(found, layout, numbers),
+            strict=True,
+        )
+    )
+    kept = without_totals(listed)
     return SampleReport(
         provenance=Provenance(
             path=path,
@@ -102,9 +110,13 @@ def _report(
             tool_name=None,
             tool_version=None,
         ),
-        samples=sample_table([str(name) for name in names], samples, shares),
-        issues=tuple(issues),
-        absences=_absences(layout),
+        samples=sample_table(
+            [name for name, _, _ in kept],
+            [samples for _, samples, _ in kept],
+            [share for _, _, share in kept],
+        ),
+        issues=tuple(_issues(found, listed, kept)),
+        absences=_absences(layout, bool(kept)),
     )
 
 
@@ -116,29 +128,33 @@ def explain(
     layout = None if found is None else _layouts.layout(found.titles, _layouts.parse(columns))
     if found is None or layout is None:
         raise ReportError("no table of kernel shares", where=path, hint=_layouts.HINT)
-    is_json = data.lstrip().startswith((b"{", b"["))
+    numbers = found.number_format(list(filter(None, (layout.samples, layout.share))), locale)
     return FileReading(
         path=path,
         kind=NAME,
-        encoding="utf-8",
-        delimiter=None if is_json else max("\t,;", key=data.partition(b"\n")[0].decode().count),
+        encoding=decode(data).encoding,
+        delimiter=found.delimiter,
         lines_before_table=0,
         has_units_row=False,
-        number_format="decimal point",
-        columns=tuple(_column_reading(found, layout, title) for title in found.titles),
+        number_format="decimal point"
+        if numbers is None
+        else f"decimal {numbers.decimal!r}, {numbers.proof}",
+        columns=tuple(_column_reading(found, layout, title, numbers) for title in found.titles),
     )
 
 
-def _column_reading(found: rows.Rows, layout: _layouts.Layout, title: str) -> ColumnReading:
+def _column_reading(
+    found: rows.Rows, layout: _layouts.Layout, title: str, numbers: NumberFormat | None
+) -> ColumnReading:
     roles = {layout.share: "share", layout.samples: "samples", layout.name: "name"}
     role = roles.get(title)
-    cell = next((c for c in _column(found, title) if c not in (None, "")), "")
+    cell = next((c for c in found.column(title) if c not in (None, "")), "")
     value: float | str | None = None
     factor, unit = 1.0, ""
     if role == "name":
         value = str(cell)
     elif role is not None and cell != "":
-        number, sign = rows.number(cell, title)
+        number, sign = rows.number(cell, title, numbers, is_count=role == "samples")
         if role == "share" and (sign or layout.is_percent):
             factor, unit = 0.01, "%"
         value = None if number is None else number * factor
@@ -154,40 +170,85 @@ def _column_reading(found: rows.Rows, layout: _layouts.Layout, title: str) -> Co
     )
 
 
-def _absences(layout: _layouts.Layout) -> tuple[Absence, ...]:
-    time = Absence(field="duration_ns", reason="a sampler counts samples and measures no time")
-    if layout.samples is not None:
-        return (time,)
-    return (time, Absence(field="samples", reason="the table holds shares only"))
+def _name(cell: Any) -> str:
+    return str(cell) if cell is not None and str(cell).strip() else UNNAMED
+
+
+def _issues(found: rows.Rows, listed: Sequence[Row], kept: Sequence[Row]) -> Iterator[Issue]:
+    if found.ragged:
+        count = _counted(found.ragged, "row is", "rows are")
+        yield _warning("ragged-rows", f"{count} not as long as the header; left out")
+    if len(kept) < len(listed):
+        yield _info("total-row", "a row that sums up the others was left out")
+    total = sum(share for _, _, share in kept if share is not None)
+    if total > 1 + _SUM_SLACK:
+        what = f"shares add up to {total:.0%}: inclusive shares count callees as well"
+        yield _warning("shares-over-one", what)
+    empty = sum(samples is None and share is None for _, samples, share in kept)
+    if empty:
+        count = _counted(empty, "row has", "rows have")
+        yield _warning(
+            "rows-without-number",
+            f"{count} neither samples nor a share; the shares of the others are of what is known",
+        )
+    added = len(kept) - len({name for name, _, _ in kept})
+    if added:
+        yield _info(
+            "rows-added",
+            "rows of one kernel (of several pods, GPUs, stacks or times) were added up: "
+            f"{len(kept)} rows became {len(kept) - added}",
+        )
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
+
+
+def _absences(layout: _layouts.Layout, has_rows: bool) -> tuple[Absence, ...]:
+    found = [Absence(field="duration_ns", reason="a sampler counts samples and measures no time")]
+    if layout.samples is None:
+        found.append(Absence(field="samples", reason="the table holds shares only"))
+    if not has_rows:
+        found.append(Absence(field="kernels", reason="the table has a header and no row"))
+    return tuple(found)
+
+
+def _info(code: str, what: str) -> Issue:
+    return Issue(code=code, severity=Severity.INFO, what=what)
 
 
 def _warning(code: str, what: str) -> Issue:
     return Issue(code=code, severity=Severity.WARNING, what=what)
 
 
-def _column(found: rows.Rows, title: str) -> list[Any]:
-    at = found.titles.index(title)
-    return [row[at] for row in found.cells]
-
-
-def _numbers(found: rows.Rows, title: str | None) -> list[float | None]:
+def _samples(
+    found: rows.Rows, title: str | None, numbers: NumberFormat | None
+) -> list[float | None]:
     if title is None:
         return [None] * len(found.cells)
-    values = [rows.number(cell, title)[0] for cell in _column(found, title)]
+    values = [rows.number(c, title, numbers, is_count=True)[0] for c in found.column(title)]
     _refuse_negative(values, title)
     return values
 
 
-def _shares(found: rows.Rows, layout: _layouts.Layout) -> list[float | None]:
+def _shares(
+    found: rows.Rows, layout: _layouts.Layout, numbers: NumberFormat | None
+) -> list[float | None]:
     """Shares as fractions. Percent by title, by a sign, or as mapped; never by a guess."""
     if layout.share is None:
         return [None] * len(found.cells)
-    read_cells = [rows.number(cell, layout.share) for cell in _column(found, layout.share)]
+    read_cells = [rows.number(cell, layout.share, numbers) for cell in found.column(layout.share)]
     values = [value for value, _ in read_cells]
     _refuse_negative(values, layout.share)
     largest = max((value for value in values if value is not None), default=0.0)
+    signs = {sign for value, sign in read_cells if value}  # 0 is 0 with and without
     is_percent = layout.is_percent
-    if is_percent is None and any(sign for _, sign in read_cells):
+    if is_percent is None and len(signs) == 2:
+        raise ReportError(
+            f"some cells of column {layout.share} have a percent sign and some have none",
+            hint=f"if all are percent: --columns share%={layout.share}",
+        )
+    if is_percent is None and True in signs:
         is_percent = True
     if is_percent is None and largest > 1:
         raise ReportError(

@@ -24,6 +24,7 @@ PERCENT_OF = frozenset({*PERCENT_WORDS, "self", "total", "gpu", "samples", "samp
 HINT = "say which column is which: --columns name=COLUMN,samples=COLUMN (or share%=COLUMN)"
 
 _WORD = re.compile(r"[^a-z0-9]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # KernelName
 _ROLE = re.compile(r"(name|samples|share%?|pod|event|time)=(.+)")
 
 
@@ -107,4 +108,4 @@ def _says_percent(title: str) -> bool:
 
 
 def _plain(title: str) -> str:
-    return _WORD.sub("_", title.strip().lower()).strip("_")
+    return _WORD.sub("_", _HUMP.sub("_", title.strip()).lower()).strip("_")

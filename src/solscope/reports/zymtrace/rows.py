@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,28 +11,49 @@ from typing import Any
 import msgspec
 
 from solscope.errors import ReportError
+from solscope.reports.printed.encoding import decode
+from solscope.reports.printed.number_format import NumberFormat, detect, of_locale
 
+_GROUPED = re.compile(r"\d{1,3}(,\d{3})+")
 HINT = "export kernel names with their samples or shares as CSV, TSV or JSON"
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Column titles and rows of cells, text or numbers."""
+    """Column titles and rows of cells, text or numbers; ``delimiter`` is ``None`` for JSON."""
 
     titles: tuple[str, ...]
     cells: list[Sequence[Any]]
     ragged: int = 0
+    delimiter: str | None = None
+
+    def column(self, title: str) -> list[Any]:
+        """The cells of a column."""
+        at = self.titles.index(title)
+        return [row[at] for row in self.cells]
+
+    def number_format(self, columns: Sequence[str], locale: str | None) -> NumberFormat | None:
+        """How the numbers of these columns are written: by the named locale, else, where a
+        spreadsheet of another country may have saved the table, by what the numbers prove.
+        ``None`` for a plain decimal point.
+
+        Raises ReportError where a number can be read two ways.
+        """
+        if locale is not None:
+            return of_locale(locale)
+        texts = [str(c).rstrip("% ") for t in columns for c in self.column(t) if c is not None]
+        is_foreign = self.delimiter == ";" or (
+            self.delimiter == "\t" and any("," in text for text in texts)
+        )
+        return detect(texts, where="") if is_foreign else None
 
 
 def parse(data: bytes) -> Rows | None:
     """The table in these bytes, ``None`` where there is none."""
-    text = data.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if text.startswith((b"{", b"[")):
-        return _json(text)
-    try:
-        return _separated(text.decode("utf-8"))
-    except UnicodeDecodeError:
-        return _separated(text.decode("utf-8", "replace"))
+    text = decode(data).text.lstrip()
+    if text.startswith(("{", "[")):
+        return _json(text.encode())
+    return _separated(text)
 
 
 def _separated(text: str) -> Rows | None:
@@ -46,10 +68,11 @@ def _separated(text: str) -> Rows | None:
     except csv.Error:
         return None
     titles = tuple(title.strip().lstrip("#").strip() for title in table[0])
-    good = [row for row in table[1:] if len(row) == len(titles)]
-    if good and _is_types(good[0]):  # ClickHouse's ...WithNamesAndTypes
-        good = good[1:]
-    return Rows(titles, list(good), len(table) - 1 - len(good))
+    body = table[1:]
+    if body and _is_types(body[0]):  # ClickHouse's ...WithNamesAndTypes
+        body = body[1:]
+    good = [row for row in body if len(row) == len(titles)]
+    return Rows(titles, list(good), len(body) - len(good), delimiter)
 
 
 def _is_types(row: Sequence[str]) -> bool:
@@ -95,7 +118,8 @@ def _records(rows: Sequence[Any]) -> Rows | None:
     objects = [row for row in rows if isinstance(row, dict)]
     if not objects:
         return None
-    titles = tuple(str(key) for key in objects[0])
+    # A row may lack what it has nothing of.
+    titles = tuple(dict.fromkeys(str(key) for row in objects for key in row))
     return Rows(titles, list(_cells(objects, titles)), len(rows) - len(objects))
 
 
@@ -104,8 +128,11 @@ def _cells(objects: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Itera
         yield [row.get(title) for title in titles]
 
 
-def number(cell: Any, column: str) -> tuple[float | None, bool]:
-    """A cell as a number, and whether a percent sign stood behind it.
+def number(
+    cell: Any, column: str, numbers: NumberFormat | None = None, *, is_count: bool = False
+) -> tuple[float | None, bool]:
+    """A cell as a number, and whether a percent sign stood behind it. A count may have commas
+    between its thousands.
 
     Raises ReportError for other text. Empty cells are ``None``.
     """
@@ -118,6 +145,10 @@ def number(cell: Any, column: str) -> tuple[float | None, bool]:
     plain = text.removesuffix("%").strip()
     if plain == "":
         return None, is_percent
+    if numbers is not None:
+        plain = numbers.plain(plain)
+    elif is_count and _GROUPED.fullmatch(plain):
+        plain = plain.replace(",", "")
     try:
         value = float(plain)
     except ValueError:
