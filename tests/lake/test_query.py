@@ -14,6 +14,7 @@ import pytest
 
 from solscope.errors import LakeError, UsageError
 from solscope.flows import query as flow
+from solscope.flows.world import World
 from solscope.lake import query
 from solscope.model.lake import Answer, Gap, Judgement
 from solscope.render import rows as page
@@ -267,3 +268,24 @@ def test_a_query_that_stops_early_ends_its_process_in_peace(tmp_path: Path) -> N
         ends = [(process.communicate(timeout=60), process.returncode) for process in running]
         assert [(code, said[1]) for said, code in ends] == [(0, b"")] * 4
         assert all(said[0].strip() for said, _ in ends)
+
+
+def test_two_columns_of_one_name_are_refused_where_json_would_lose_one(lake: str) -> None:
+    answer = ask(lake, "SELECT 1 AS a, 2 AS a, 3 AS b")
+    with pytest.raises(UsageError, match="two columns are called a"):
+        page.as_json(answer)
+    assert page.as_csv(answer) == "a,a,b\n1,2,3"
+
+
+def test_lists_are_json_in_csv_and_large_numbers_stay_short(lake: str) -> None:
+    answer = ask(lake, "SELECT [DATE '2026-01-02'] AS days, {'a': 1} AS pair, 1e300 AS big")
+    assert page.as_csv(answer).splitlines()[1].startswith('"[""2026-01-02""]","{""a"": 1}"')
+    assert "1e+300" in page.as_table(answer, limit=5)
+
+
+def test_the_list_of_queries_and_their_sql_are_json_too() -> None:
+    everything = flow.run(flow.QueryRequest(format="json"), World())
+    assert [row["name"] for row in json.loads(everything.text)] == [q.name for q in query.named()]
+    request = flow.QueryRequest(named="worst-kernels", show_sql=True, format="json")
+    (row,) = json.loads(flow.run(request, World()).text)
+    assert row["sql"] == query.find("worst-kernels").sql

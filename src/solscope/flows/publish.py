@@ -14,6 +14,7 @@ from solscope.analysis import frontier
 from solscope.errors import ReportError, UsageError
 from solscope.evidence.campaign import context as contexts
 from solscope.evidence.campaign import folder as folders
+from solscope.evidence.campaign import verdicts
 from solscope.flows import gate
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
@@ -122,8 +123,13 @@ def _gate_results(request: PublishRequest, world: World) -> Judgement:
         for result in verdict.results
         if not result.passes
     )
+    # When the gates ran is no content: running them again makes no new publish.
+    said = {key: value for key, value in verdicts.document(verdict).items() if key != "taken_at"}
     return Judgement(
-        tier="VERDICT" if verdict.passes else "DRAFT", gaps=gaps, frontier=frontier.rank(campaign)
+        tier="VERDICT" if verdict.passes else "DRAFT",
+        gaps=gaps,
+        frontier=frontier.rank(campaign),
+        document=said,
     )
 
 
@@ -150,16 +156,14 @@ def read(campaigns: Path, slug: str) -> CampaignSource:
         slug=slug,
         config=_mapping(folder, "config.yaml", files) or {},
         cells=cells,
-        verdict=_mapping(folder, "verdict.json", files),
         files=tuple(files),
     )
 
 
 def _cells(folder: Path, files: list[SourceFile]) -> Iterator[CellSource]:
-    shared = _mapping(folder, "context.yaml", files)
     for path in sorted(folder.glob("cells/*/ncu_kernels.json")):
         below = f"cells/{path.parent.name}"
-        context = _mapping(folder, f"{below}/context.yaml", files) or shared
+        context = _mapping(folder, f"{below}/context.yaml", files)
         yield CellSource(
             cell=path.parent.name,
             document=_mapping(folder, f"{below}/ncu_kernels.json", files) or {},

@@ -282,10 +282,7 @@ def _campaign(
     tables: Mapping[str, list[dict[str, Any]]],
 ) -> dict[str, Any]:
     gaps = [{"gate": gap.gate, "reason": gap.reason} for gap in judgement.gaps]
-    verdict = None if source.verdict is None else dict(source.verdict)
-    if verdict is not None:
-        # When the gates last ran is no content: running them again makes no new publish.
-        verdict.pop("taken_at", None)
+    verdict = judgement.document
     return {
         "hardware": "+".join(sorted({key["hardware"] for key in keys})) or UNKNOWN,
         "month": max((key["month"] for key in keys if key["month"] != UNKNOWN), default=UNKNOWN),
@@ -296,7 +293,7 @@ def _campaign(
         "strict": strict,
         "gap_count": len(gaps),
         "gaps_json": _json(gaps),
-        "sol_rigor": _text(_at(source.verdict, "sol_rigor")),
+        "sol_rigor": _text(_at(verdict, "sol_rigor")),
         "next_lever": _text(_at(source.config, "next_lever", "what")),
         "cell_count": len(source.cells),
         "kernel_count": len(tables["kernels"]),
