@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -185,7 +186,32 @@ def test_a_sealed_bundle_whose_report_changed_is_said(home: Path) -> None:
     (bundle / "manifest.json").write_text(json.dumps({"artifacts": [row]}))
     cell = add(bundle).value
     assert cell.capture.is_sealed
-    assert "digest differs" in cell.capture.problems[0]
+    assert any("digest differs" in problem for problem in cell.capture.problems)
+
+
+def sealed(bundle: Path) -> None:
+    """Write the manifest of everything that lies in the bundle now."""
+    files = [path for path in bundle.rglob("*") if path.is_file()]
+    rows = [
+        {
+            "path": path.relative_to(bundle).as_posix(),
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        }
+        for path in files
+    ]
+    (bundle / "manifest.json").write_text(json.dumps({"artifacts": rows}))
+
+
+def test_a_context_that_changed_after_the_seal_is_said(home: Path) -> None:
+    bundle = a_bundle(home)
+    (bundle / "context.yaml").write_text("workload: {concurrency: 64}\n")
+    sealed(bundle)
+    assert add(bundle).value.capture.problems == ()
+    (bundle / "context.yaml").write_text("workload: {concurrency: 1}\n")
+    (problem,) = add(bundle).value.capture.problems
+    assert problem == "context.yaml is not what was sealed: its digest differs"
+    (home / "mine.yaml").write_text("workload: {concurrency: 1}\n")
+    assert add(bundle, context=str(home / "mine.yaml")).value.capture.problems == ()
 
 
 def test_the_context_of_the_bundle_goes_into_the_cell(home: Path) -> None:

@@ -297,3 +297,17 @@ def test_the_schema_of_a_table_is_what_stands_in_it(tmp_path: Path) -> None:
         assert table is not None
         assert [f.name for f in table.schema().fields] == [c.name for c in columns]
         assert table.metadata().partition_columns == list(schema.PARTITIONS)
+
+
+def test_names_of_other_tools_that_are_no_text_are_kept_as_text(tmp_path: Path) -> None:
+    folder = made.campaign(tmp_path, "c")
+    with (folder / "config.yaml").open("a") as config:
+        config.write("other: {yes: 1, 2: 3, 2026-01-02: x, plain: [{null: 4}]}\n")
+    made.put(tmp_path, "c", tmp_path / "lake")
+    ((kept,),) = ask(tmp_path / "lake", "SELECT config_json FROM campaigns")
+    assert json.loads(kept)["other"] == {
+        "true": 1,
+        "2": 3,
+        "2026-01-02": "x",
+        "plain": [{"null": 4}],
+    }

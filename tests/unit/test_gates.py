@@ -46,6 +46,12 @@ def of(context: MeasurementContext, **changes: Any) -> Campaign:
     return a_campaign(a_cell(a_tensor_kernel(), context=context), **changes)
 
 
+def on(hardware: str) -> Campaign:
+    """A campaign whose context says that it ran on this."""
+    identity = dataclasses.replace(CONTEXT.identity, hardware=hardware)
+    return of(dataclasses.replace(CONTEXT, identity=identity))
+
+
 def trials(n: int, mean: float, std: float) -> MeasurementContext:
     return grounded(trials=Trials(n=n, mean=mean, std=std, quantity="TPOT", unit="ms"))
 
@@ -122,6 +128,15 @@ ROWS: list[Row] = [
     ("no workload", lambda: _no_workload(), "context", DRAFT, "all of workload"),
     # --- ceiling ----------------------------------------------------------------------------
     ("other ceiling", lambda: of(grounded(ceiling_key="b200_sm100")), "ceiling", REFUTED, "b200"),
+    ("other hardware", lambda: on("B200"), "ceiling", REFUTED, "ran on B200, the reports are"),
+    ("other form factor", lambda: on("H100 PCIe"), "ceiling", REFUTED, "H100 PCIe"),
+    (
+        "no such ceiling",
+        lambda: of(grounded(ceiling_key="h100_sxm.nonsense")),
+        "ceiling",
+        REFUTED,
+        "h100_sxm has no ceiling nonsense",
+    ),
     ("no ceiling key", lambda: of(grounded(ceiling_key=None)), "ceiling", DRAFT, "no ceiling"),
     ("chip in no table", lambda: _no_chip(), "ceiling", DRAFT, "in no ceilings table"),
     # --- trials -----------------------------------------------------------------------------
@@ -136,6 +151,7 @@ ROWS: list[Row] = [
     ("no report", lambda: _no_report(), "capture", DRAFT, "no report is named"),
     # --- rigor ------------------------------------------------------------------------------
     ("L4 of percentages", lambda: _basic("L4"), "rigor", REFUTED, "percentages alone carry L3"),
+    ("L3 of times alone", lambda: _timed("L3"), "rigor", REFUTED, "times alone carry L2"),
     ("no rigor", lambda: of(grounded(sol_rigor=None)), "rigor", DRAFT, "no sol_rigor"),
     # --- claims of a roof -------------------------------------------------------------------
     ("basic, busy 88 %", lambda: claiming(a_busy_kernel(88.0)), "claims", DRAFT, "88.0 %"),
@@ -327,6 +343,20 @@ ROWS: list[Row] = [
         REFUTED,
         "H1 is declared",
     ),
+    (
+        "tensor cores graded H2",
+        lambda: a_comparison("K4/R1/H2", "K4/R1/H2", theirs=fma_cell("baseline")),
+        "hardware",
+        REFUTED,
+        "H2 is declared and tensor cores do the work in 100%",
+    ),
+    (
+        "H1 unmeasured",
+        lambda: a_comparison("K4/R1/H1", "K4/R1/H1", ours=basic_cell()),
+        "hardware",
+        DRAFT,
+        "measured for 0%",
+    ),
     # --- P against the speed of light -------------------------------------------------------
     (
         "P4 at 14.5 %",
@@ -367,6 +397,22 @@ ROWS: list[Row] = [
         "no gate",
     ),
 ]
+
+
+@pytest.mark.parametrize("hardware", ["H100", "h100_sxm", "NVIDIA H100", "H100-SXM"])
+def test_hardware_may_be_named_by_any_words_of_its_own(hardware: str) -> None:
+    (result,) = gates.GATES["ceiling"](on(hardware))
+    assert result.passes
+
+
+def test_a_ceiling_may_be_named_by_its_key_path() -> None:
+    (result,) = gates.GATES["ceiling"](of(grounded(ceiling_key="h100_sxm.bf16_dense_pflops")))
+    assert result.passes
+
+
+def _timed(rigor: str) -> Campaign:
+    kernel = a_busy_kernel(totals={"sm_busy_pct": None, "dram_pct": None})
+    return a_campaign(a_cell(kernel, context=grounded(sol_rigor=rigor)))
 
 
 def _empty() -> Campaign:

@@ -166,7 +166,7 @@ def _cell(
         hw_key=wanted or _only_chip(analysis),
         captured_sources=files.captured_sources,
         context=MeasurementContext() if context is None else contexts.read(context),
-        capture=_check(files, reports),
+        capture=_check(files, reports, context),
         run_id=files.folder.resolve().name,
         added_at=world.now().isoformat(timespec="seconds"),
     )
@@ -252,8 +252,11 @@ def _merged(base: KernelLaunch, other: KernelLaunch) -> KernelLaunch:
     )
 
 
-def _check(files: NcuFiles, reports: Sequence[Report]) -> CaptureCheck:
-    """What speaks against the capture: cut files, blocking issues, digests that differ."""
+def _check(files: NcuFiles, reports: Sequence[Report], context: Path | None) -> CaptureCheck:
+    """What speaks against the capture: cut files, blocking issues, digests that differ.
+
+    A context of the bundle's own is sealed with it, as the list of its sources is.
+    """
     problems: list[str] = []
     for report in reports:
         name = Path(report.provenance.path).name
@@ -262,7 +265,8 @@ def _check(files: NcuFiles, reports: Sequence[Report]) -> CaptureCheck:
         problems += [
             f"{name}: {issue.what}" for issue in report.issues if issue.severity is Severity.BLOCKS
         ]
-    paths = [*files.reports]
+    paths = [files.folder / bundles.SOURCES, *files.reports]
+    paths += [] if context is None or context != files.context else [context]
     paths += [p for page in files.pages for p in (page.raw, page.speed) if p is not None]
     is_sealed, differ = bundles.seal_problems(files.folder, tuple(paths))
     return CaptureCheck(problems=(*problems, *differ), is_sealed=is_sealed)

@@ -14,7 +14,7 @@ from solscope.analysis import frontier
 from solscope.errors import ReportError, UsageError
 from solscope.evidence.campaign import context as contexts
 from solscope.evidence.campaign import folder as folders
-from solscope.evidence.campaign import verdicts
+from solscope.evidence.campaign import text, verdicts
 from solscope.flows import gate
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
@@ -94,8 +94,8 @@ def publish(request: PublishRequest, world: World, *, judge: Judge) -> Outcome:
         gaps=judgement.gaps,
         retries=written.retries if written else 0,
     )
-    text = page.as_json(done) if request.format == "json" else page.as_text(done)
-    return Outcome(value=done, text=text, exit_code=1 if refused else 0)
+    shown = page.as_json(done) if request.format == "json" else page.as_text(done)
+    return Outcome(value=done, text=shown, exit_code=1 if refused else 0)
 
 
 def open_lake(location: str, store: tuple[str, ...]) -> Lake:
@@ -181,9 +181,11 @@ def _mapping(folder: Path, name: str, files: list[SourceFile]) -> Mapping[str, A
     content = _bytes(folder, name, files)
     if content is None:
         return None
+    if not name.endswith(".json"):
+        hint = "see docs/reference/campaign-files.md"
+        return text.parse_yaml(content, where=str(folder / name), hint=hint)
     try:
-        decode = msgspec.json.decode if name.endswith(".json") else msgspec.yaml.decode
-        document = decode(content)
+        document = msgspec.json.decode(content)
     except msgspec.MsgspecError as error:
         raise ReportError(" ".join(str(error).split()), where=str(folder / name)) from error
     if not isinstance(document, dict):

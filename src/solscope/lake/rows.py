@@ -314,8 +314,18 @@ def _digest(tables: Mapping[str, list[dict[str, Any]]]) -> str:
 
 
 def _json(value: object) -> str:
-    # YAML knows dates, which JSON does not; they become text.
-    return msgspec.json.encode(value, order="deterministic").decode()
+    # YAML knows dates, and names that are no text, which JSON does not; they become text.
+    return msgspec.json.encode(_named(value), order="deterministic").decode()
+
+
+def _named(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {_name(key): _named(inner) for key, inner in value.items()}
+    return [_named(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _name(key: object) -> str:
+    return key if isinstance(key, str) else msgspec.json.encode(key).decode().strip('"')
 
 
 def _at(document: Mapping[str, Any] | None, *path: str) -> Any:

@@ -202,10 +202,10 @@ def _hardware_of(where: str, arm: Arm, cell: Cell, rows: Sequence[KernelVerdict]
     engaged = time_share(rows, lambda row: bool(is_engaged(row)))
     legacy = time_share(rows, _is_behind_its_chip)
     said = f"tensor cores do the work in {engaged:.0%} of {arm.name}'s kernel time"
-    if grade == 1 and engaged >= DECIDING_SHARE:
-        return refuted("hardware", f"H1 is declared and {said}", where, "grade it by what ran")
+    if known < 1.0:
+        said += f" (not measured in {1.0 - known:.0%} of it)"
     if grade <= 2:
-        return passed("hardware", f"H{grade} claims no tensor path; {said}", where)
+        return _graded_low(where, grade, known, engaged, said)
     if engaged + (1.0 - known) < DECIDING_SHARE:
         return refuted(
             "hardware",
@@ -229,6 +229,20 @@ def _hardware_of(where: str, arm: Arm, cell: Cell, rows: Sequence[KernelVerdict]
             "grade it H3, or use the warpgroup path",
         )
     return passed("hardware", f"H{grade}: {said}", where)
+
+
+def _graded_low(where: str, grade: int, known: float, engaged: float, said: str) -> GateResult:
+    """H1 and H2 claim no tensor path: graded down, an arm would look fair beside a slow one."""
+    if engaged >= DECIDING_SHARE:
+        return refuted("hardware", f"H{grade} is declared and {said}", where, "grade by what ran")
+    if engaged + (1.0 - known) >= DECIDING_SHARE:
+        return draft(
+            "hardware",
+            f"H{grade} is declared and tensor engagement was measured for {known:.0%} of the time",
+            where,
+            "collect tensor operations: `solscope plan --level roofline`",
+        )
+    return passed("hardware", f"H{grade} claims no tensor path; {said}", where)
 
 
 def _is_behind_its_chip(row: KernelVerdict) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
 from solscope.analysis.gates.results import (
@@ -15,6 +16,7 @@ from solscope.analysis.gates.results import (
     time_share,
 )
 from solscope.model.campaign import Campaign, Cell, Claim, GateResult
+from solscope.model.roofline import Chip
 from solscope.model.verdict import KernelVerdict
 
 LEAST_TRIALS = 3
@@ -52,10 +54,12 @@ def context(campaign: Campaign) -> Iterator[GateResult]:
 
 
 def ceiling(campaign: Campaign) -> Iterator[GateResult]:
-    """The ceilings that the context names are those that the percentages were taken of."""
+    """The chip and the ceilings that the context names are those that were measured."""
     for cell in campaign.cells:
-        used = {row.chip.key for row in cell.analysis.kernels if row.chip is not None}
-        stated = (cell.context.grounding.ceiling_key or "").partition(".")[0]
+        chips = {row.chip.key: row.chip for row in cell.analysis.kernels if row.chip is not None}
+        used = set(chips)
+        stated, _, metric = (cell.context.grounding.ceiling_key or "").partition(".")
+        hardware = cell.context.identity.hardware
         if not used:
             yield draft(
                 "ceiling",
@@ -72,8 +76,34 @@ def ceiling(campaign: Campaign) -> Iterator[GateResult]:
                 cell.id,
                 "correct grounding.ceiling_key, or import again with --hw-key",
             )
+        elif metric and metric not in chips[stated].ceilings:
+            yield refuted(
+                "ceiling",
+                f"{stated} has no ceiling {metric}",
+                cell.id,
+                f"name the chip alone, or one of {', '.join(sorted(chips[stated].ceilings))}",
+            )
+        elif hardware is not None and not _names(hardware, cell, chips[stated]):
+            yield refuted(
+                "ceiling",
+                f"the context says that it ran on {hardware}, the reports are of {stated}",
+                cell.id,
+                "correct identity.hardware, or import the reports of that hardware",
+            )
         else:
             yield passed("ceiling", f"percentages are of {stated}", cell.id)
+
+
+def _names(hardware: str, cell: Cell, chip: Chip) -> bool:
+    """Whether every word of it is one of the chip's key, its name or the device's own name."""
+    devices = {row.totals.device.name or "" for row in cell.analysis.kernels}
+    known = {word for name in (chip.key, chip.name, *devices) for word in _words(name)}
+    said = set(_words(hardware))
+    return bool(said) and said <= known
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", name.lower())
 
 
 def trials(campaign: Campaign) -> Iterator[GateResult]:
@@ -118,6 +148,7 @@ def rigor(campaign: Campaign) -> Iterator[GateResult]:
     for cell in campaign.cells:
         stated = cell.context.grounding.sol_rigor
         counted = time_share(cell.analysis.kernels, lambda k: k.totals.intensity_pair is not None)
+        busy = time_share(cell.analysis.kernels, _has_percentages)
         if stated is None:
             yield draft("rigor", "no sol_rigor stated", cell.id, "state grounding.sol_rigor")
         elif stated == "L4" and counted < DECIDING_SHARE:
@@ -128,8 +159,20 @@ def rigor(campaign: Campaign) -> Iterator[GateResult]:
                 cell.id,
                 "capture with `solscope plan --level roofline`, or state L3",
             )
+        elif stated == "L3" and max(busy, counted) < DECIDING_SHARE:
+            yield refuted(
+                "rigor",
+                f"L3 is stated and ncu's percentages of peak are there for {busy:.0%} of the "
+                "kernel time: times alone carry L2",
+                cell.id,
+                "capture with `solscope plan`, or state L2",
+            )
         else:
             yield passed("rigor", f"{stated}; counted for {counted:.0%} of the time", cell.id)
+
+
+def _has_percentages(row: KernelVerdict) -> bool:
+    return row.totals.sm_busy_pct is not None or row.totals.dram_pct is not None
 
 
 def claims(campaign: Campaign) -> Iterator[GateResult]:
