@@ -124,6 +124,34 @@ def test_a_finding_without_numbers_is_kept_and_not_ranked_above_measured_ones() 
     assert [lever.id == "graphs" for lever in levers] == [False, True]
 
 
+def test_many_small_kernels_are_one_lever_and_no_wall() -> None:
+    # 200 kernels of 0.5 % each, at 42.2 % of their roof: 57.8 % of the time lie in them together.
+    rows = [a_fma_kernel(us=10, name=f"k{i:03}") for i in range(200)]
+    (lever,) = frontier.rank(a_campaign(a_cell(*rows))).open
+    assert lever.id == "candidate:rest"
+    assert lever.share == pytest.approx(1.0)
+    assert lever.max_win == pytest.approx(1 - 25 / 59.3)
+    assert lever.what.startswith("200 kernels that win less than 1 % each (k000, k001, k002 first)")
+
+
+def test_small_shapes_of_one_kernel_are_its_lever() -> None:
+    rows = [a_fma_kernel(us=10, name="same") for _ in range(200)]
+    (lever,) = frontier.rank(a_campaign(a_cell(*rows))).open
+    assert lever.id == "candidate:same:fp32"
+    assert lever.max_win == pytest.approx(1 - 25 / 59.3)
+
+
+def test_a_few_kernels_at_their_roofs_leave_the_frontier_empty() -> None:
+    rows = [a_tensor_kernel(us=1, name=f"k{i}", rates={"tensor:bf16": 935e12}) for i in range(5)]
+    assert frontier.rank(a_campaign(a_cell(*rows))).open == ()  # each lacks 1.5 % of a fifth
+
+
+def test_other_kernels_of_the_same_name_are_no_shapes_of_one() -> None:
+    rows = [a_fma_kernel(us=us, name="Kernel", name_full=f"Kernel<{us}>") for us in (100, 300)]
+    (lever,) = frontier.rank(a_campaign(a_cell(*rows))).open
+    assert "in 2 shapes of 2 kernels of that name" in lever.rests_on
+
+
 def test_shapes_of_one_kernel_win_together() -> None:
     rows = [a_fma_kernel(us=us, name="same") for us in (100, 300)]
     (lever,) = frontier.rank(a_campaign(a_cell(*rows))).open

@@ -113,18 +113,32 @@ def _levers(campaign: Campaign) -> Iterator[Lever]:
         alike: dict[str, list[KernelVerdict]] = {}
         uncounted: list[KernelVerdict] = []
         for row in cell.analysis.kernels:
-            if (row.time_share or 0.0) < LEAST_WIN:
-                continue
             if _is_to_be_counted(row):
                 uncounted.append(row)
             else:
                 alike.setdefault(_id(row, cell), []).append(row)
+        small: list[KernelVerdict] = []
         for rows in alike.values():
             lever = _lever(rows, cell, campaign)
-            if lever.max_win is None or lever.max_win >= LEAST_WIN:
+            if _is_worth(lever, rows):
                 yield lever
-        if uncounted:
+            elif _share(rows) < LEAST_WIN or not rows[0].verdict.is_at_roof:
+                small += rows
+        if _share(uncounted) >= LEAST_WIN:
             yield _counting(uncounted, cell, campaign)
+        if len(small) > 1:
+            rest = _rest(small, cell, campaign)
+            if _is_worth(rest, small):
+                yield rest
+
+
+def _is_worth(lever: Lever, rows: Sequence[KernelVerdict]) -> bool:
+    enough = lever.max_win is None or lever.max_win >= LEAST_WIN
+    return enough and _share(rows) >= LEAST_WIN
+
+
+def _share(rows: Iterable[KernelVerdict]) -> float:
+    return sum(row.time_share or 0.0 for row in rows)
 
 
 def _id(row: KernelVerdict, cell: Cell) -> str:
@@ -142,7 +156,7 @@ def _is_to_be_counted(row: KernelVerdict) -> bool:
 
 def _counting(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lever:
     """One capture counts the work of all of them: one lever."""
-    share = sum(row.time_share or 0.0 for row in rows)
+    share = _share(rows)
     names = list(dict.fromkeys(row.totals.name for row in rows))
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return Lever(
@@ -159,6 +173,29 @@ def _counting(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> 
     )
 
 
+def _rest(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lever:
+    """What each of many kernels wins is no lever; together they may be the largest."""
+    share, scale = _share(rows), campaign.config.end_to_end_share or 1.0
+    win = _win(rows)
+    win = None if win is None else win * scale
+    longest = sorted(rows, key=lambda row: -(row.time_share or 0.0))
+    names = ", ".join(list(dict.fromkeys(row.totals.name for row in longest))[:3])
+    return Lever(
+        id=f"{cell.id}:rest",
+        what=f"{len(rows)} kernels that win less than 1 % each ({names} first): fuse them with "
+        "their neighbours, or launch fewer of them",
+        max_win=win,
+        basis=_basis(campaign),
+        confidence="counted" if win is not None else "percentages",
+        cost="fusion",
+        gate=f"capture the step again: they take less than {share:.1%} of the kernel time",
+        rests_on=f"{share:.1%} of {cell.id}'s kernel time in {len(rows)} kernels",
+        score=score(win, "fusion"),
+        share=share * scale,
+        cell=cell.id,
+    )
+
+
 def _basis(campaign: Campaign) -> str:
     stated = campaign.config.end_to_end_share is not None
     return "end-to-end time" if stated else "the profiled kernel time"
@@ -170,10 +207,12 @@ def _lever(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lev
     scale = campaign.config.end_to_end_share or 1.0
     win = _win(rows)
     win = None if win is None else win * scale
-    share = sum(row.time_share or 0.0 for row in rows)
+    share = _share(rows)
     what, cost, target = _change(first, share)
     grounds = first.verdict.grounds[0] if first.verdict.grounds else first.verdict.bound
+    kernels = len({row.totals.key.name_full for row in rows})
     shapes = f" in {len(rows)} shapes" if len(rows) > 1 else ""
+    shapes += f" of {kernels} kernels of that name" if kernels > 1 else ""
     return Lever(
         id=_id(first, cell),
         what=f"{first.totals.name}: {what}",

@@ -140,7 +140,8 @@ def keep(place: folders.CampaignFolder, campaign: Campaign, levers: Frontier, ti
 
     path = place.file(HANDOFF)
     try:
-        existing = path.read_text("utf-8") if path.is_file() else None
+        # Bytes, not text: line ends that people chose stay as they are.
+        existing = path.read_bytes().decode("utf-8") if path.is_file() else None
     except UnicodeDecodeError as error:
         raise UsageError(
             "not UTF-8 text, so our part of it cannot be kept",
