@@ -117,16 +117,12 @@ def trials(campaign: Campaign) -> Iterator[GateResult]:
         elif not (math.isfinite(trials.mean) and math.isfinite(trials.std) and trials.std > 0):
             yield draft(
                 "trials",
-                f"{trials.mean:g} ± {trials.std:g} {trials.unit} is no spread that was measured",
+                f"{trials.spread()} is no spread that was measured",
                 cell.id,
                 promote,
             )
         else:
-            yield passed(
-                "trials",
-                f"{trials.quantity} {trials.mean:g} ± {trials.std:g} {trials.unit}, n = {trials.n}",
-                cell.id,
-            )
+            yield passed("trials", trials.text(), cell.id)
 
 
 def capture(campaign: Campaign) -> Iterator[GateResult]:

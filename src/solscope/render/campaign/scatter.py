@@ -14,6 +14,9 @@ from solscope.render import figure
 from solscope.render.figure.panels import Panel, panels
 from solscope.render.view import page as view
 
+MOST_HEIGHTS = 24
+"""Kernels of a ceiling whose heights a caption lists: about three lines."""
+
 PLACEHOLDER = "x is a placeholder: intensity unmeasured"
 
 
@@ -33,13 +36,13 @@ class Scatter:
 def of_cell(cell: Cell, category_ceilings: Mapping[str, str]) -> Scatter:
     """The charts of a cell. ``category_ceilings`` names a chip's ceiling by kernel category."""
     rows: list[KernelVerdict] = []
-    heights: dict[int, str] = {}
+    heights: dict[int, tuple[str, str]] = {}
     for rank, row in enumerate(cell.analysis.kernels, start=1):
         ceiling = _ceiling(row, category_ceilings)
         if ceiling is None or row.totals.sm_busy_pct is None:
             rows.append(row)
             continue
-        heights[rank] = f"#{rank} {row.totals.sm_busy_pct:.1f} % of {ceiling.key}"
+        heights[rank] = (f"#{rank} {row.totals.sm_busy_pct:.1f} %", ceiling.key)
         rate = row.totals.sm_busy_pct / 100 * ceiling.peak
         rows.append(dataclasses.replace(row, point=dataclasses.replace(row.point, flop_per_s=rate)))
     shown = dataclasses.replace(cell.analysis, kernels=tuple(rows))
@@ -66,14 +69,23 @@ def _ceiling(row: KernelVerdict, category_ceilings: Mapping[str, str]) -> Ceilin
     return ceiling
 
 
-def _said(panel: Panel, heights: Mapping[int, str]) -> Panel:
+def _said(panel: Panel, heights: Mapping[int, tuple[str, str]]) -> Panel:
     if not any(row.rank in heights for row, _ in panel.members):
         return panel
     line = "No FLOP counted for hollow markers: SM busy % of the family's ceiling, not a rate"
     return dataclasses.replace(panel, subtitle=(*panel.subtitle, line), strip=PLACEHOLDER)
 
 
-def _caption(heights: Mapping[int, str]) -> str:
+def _caption(heights: Mapping[int, tuple[str, str]]) -> str:
+    """Every height where there are few; else the first, and how many more there are."""
     if not heights:
         return ""
-    return f"Heights that are SM busy percentages, not rates: {', '.join(heights.values())}."
+    by_ceiling: dict[str, list[str]] = {}
+    for height, key in heights.values():
+        by_ceiling.setdefault(key, []).append(height)
+    said = []
+    for key, found in by_ceiling.items():
+        more = len(found) - MOST_HEIGHTS
+        listed = ", ".join(found[:MOST_HEIGHTS]) + (f" and {more} more" if more > 0 else "")
+        said.append(f"{listed} of {key}")
+    return f"Heights that are SM busy percentages, not rates: {'; '.join(said)}."
