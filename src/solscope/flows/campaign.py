@@ -107,8 +107,7 @@ def _add(folder: folders.CampaignFolder, request: CampaignRequest, world: World)
     written: tuple[Path, ...] = ()
     if not request.dry_run:
         given = None if source is None else text.read_bytes(source, hint="check the path")
-        beside = text.write_whole(folder.cell_file(cell.id, launch_file.NAME), launches)
-        written = (*folders.write_cell(folder, cell, given), beside)
+        written = folders.write_cell(folder, cell, given, [(launch_file.NAME, launches)])
     return Outcome(
         value=cell,
         text=imports.added(cell, folder.slug, is_dry=request.dry_run),

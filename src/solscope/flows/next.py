@@ -136,6 +136,13 @@ def _with_findings(campaign: Campaign, path: str | None) -> Campaign:
 
 def keep(place: folders.CampaignFolder, campaign: Campaign, levers: Frontier, tier: str) -> str:
     """Rewrite our part of HANDOFF.md; its path."""
+    return str(text.write_whole(*file_of(place, campaign, levers, tier)))
+
+
+def file_of(
+    place: folders.CampaignFolder, campaign: Campaign, levers: Frontier, tier: str
+) -> tuple[Path, bytes]:
+    """Where HANDOFF.md lies, and its bytes: what people wrote, and our part anew."""
     from solscope.render.campaign import frontier as page
 
     path = place.file(HANDOFF)
@@ -150,4 +157,4 @@ def keep(place: folders.CampaignFolder, campaign: Campaign, levers: Frontier, ti
         ) from error
     ours = page.handoff(campaign, levers, tier)
     merged = handoff.merged(existing, f"{campaign.config.name}: hand-off", ours)
-    return str(text.write_whole(path, merged.encode()))
+    return path, merged.encode()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -87,23 +88,62 @@ def read_bytes(path: Path, *, hint: str) -> bytes:
 def write_whole(path: Path, content: bytes) -> Path:
     """Write under a temporary name beside it, then rename: never half a file.
 
-    Raises UsageError where the folder cannot be written.
+    Raises UsageError where the folder cannot be written; nothing is then left behind.
     """
+    write_together([(path, content)])
+    return path
+
+
+def write_together(files: Sequence[tuple[Path, bytes]]) -> tuple[Path, ...]:
+    """Write files that belong together: all of them lie on the disk before the first is renamed.
+
+    A disk that fills up, or a signal, leaves all of the old ones. Raises UsageError as
+    ``write_whole``.
+    """
+    staged: list[tuple[str, Path]] = []
+    made: list[Path] = []
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".solscope-", suffix=".part")
-    except OSError as error:
-        raise UsageError(f"cannot write here: {error.strerror}", where=str(path)) from error
+        for path, content in files:
+            made += _make_folder(path)
+            staged.append((_stage(path, content), path))
+        while staged:
+            temporary, path = staged[0]
+            os.replace(temporary, path)
+            staged.pop(0)
+            made.clear()
+    except BaseException as error:
+        for temporary, _path in staged:
+            Path(temporary).unlink(missing_ok=True)
+        for folder in reversed(made):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        if isinstance(error, OSError):
+            raise UsageError(
+                f"cannot be written: {error.strerror}",
+                where=str(path),
+                hint="nothing was changed; make room, or check the folder's owner and mode",
+            ) from error
+        raise
+    return tuple(path for path, _content in files)
+
+
+def _make_folder(path: Path) -> list[Path]:
+    """The folders that had to be made for a file, outermost first."""
+    missing = [folder for folder in path.parents if not folder.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return missing[::-1]
+
+
+def _stage(path: Path, content: bytes) -> str:
+    """The content under a temporary name beside its place."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".solscope-", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException as error:
+    except BaseException:
         os.unlink(temporary)
-        if isinstance(error, OSError):
-            raise UsageError(f"cannot be written: {error.strerror}", where=str(path)) from error
         raise
-    return path
+    return temporary
