@@ -351,3 +351,31 @@ def test_a_report_in_gzip_is_read(home: Path) -> None:
     bundle = a_bundle(home)
     only(bundle, gzip.compress(SAMPLE.read_bytes()), "decode.ncu-rep.gz")
     assert len(add(bundle).value.analysis.kernels) == 7
+
+
+def test_what_was_made_added_or_skipped_is_told_as_json_too(home: Path) -> None:
+    request = CampaignRequest(action="init", slug="dec", config="config.yaml", format="json")
+    made = json.loads(run(request, World()).text)
+    assert (made["status"], made["krhpa_problems"]) == ("made", [])
+    added = json.loads(
+        run(
+            CampaignRequest(
+                action="add",
+                slug="dec",
+                cell="c1",
+                bundle=str(a_bundle(home)),
+                format="json",
+                dry_run=True,
+            ),
+            World(),
+        ).text
+    )
+    assert (added["status"], added["cell"], added["hw_key"]) == ("would add", "c1", "h100_sxm")
+    assert len(added["kernels"]) == 7
+    assert added["kernels"][0]["time_share"] > added["kernels"][1]["time_share"]
+    assert "identity.model" in added["context_missing"]
+    other = a_bundle(home, sources=("nsys",), name="run-2")
+    request = CampaignRequest(action="add", slug="dec", cell="c2", bundle=str(other), format="json")
+    skipped = json.loads(run(request, World()).text)
+    assert skipped["status"] == "skipped"
+    assert "declares nsys" in skipped["reason"]

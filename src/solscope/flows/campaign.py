@@ -48,6 +48,7 @@ class CampaignRequest:
     )
     ceilings: str | None = option("Lay this YAML file over the packaged ceilings.", default=None)
     locale: str | None = option("Locale of the machine that printed the CSV pages.", default=None)
+    format: Literal["text", "json"] = option("What to print.", default="text")
     dry_run: bool = option("add: read and show, write nothing.", default=False)
     campaigns: str = option("The folder of all campaigns.", default="campaigns")
 
@@ -69,6 +70,8 @@ def run(request: CampaignRequest, world: World) -> Outcome:
 
 
 def _init(folder: folders.CampaignFolder, request: CampaignRequest) -> Outcome:
+    from solscope.render.campaign import imports
+
     if request.config is None:
         raise UsageError(
             "init needs --config",
@@ -77,10 +80,8 @@ def _init(folder: folders.CampaignFolder, request: CampaignRequest) -> Outcome:
     source = Path(request.config)
     config = configs.read(source)
     written = folders.init(folder, text.read_bytes(source, hint="check the path"))
-    said = [f"campaign {folder.slug}: {config.name}"]
-    said += [f"  {problem}" for problem in config.krhpa_problems]
-    said.append(f"next: solscope campaign add {folder.slug} --cell CELL BUNDLE")
-    return Outcome(value=config, text="\n".join(said), files=(str(written),))
+    shown = imports.made_json if request.format == "json" else imports.made
+    return Outcome(value=config, text=shown(folder.slug, config), files=(str(written),))
 
 
 def _add(folder: folders.CampaignFolder, request: CampaignRequest, world: World) -> Outcome:
@@ -98,7 +99,8 @@ def _add(folder: folders.CampaignFolder, request: CampaignRequest, world: World)
     reason = sources if isinstance(sources, str) else _undeclared(sources)
     if isinstance(sources, str) or reason is not None:
         skipped = Skipped(bundle=str(place), reason=reason or "")
-        return Outcome(value=skipped, text=imports.skipped(skipped.bundle, skipped.reason))
+        said = imports.skipped_json if request.format == "json" else imports.skipped
+        return Outcome(value=skipped, text=said(skipped.bundle, skipped.reason))
     files = bundles.find(place, sources)
     source = Path(request.context) if request.context else files.context
     cell, launches = _cell(cell_id, files, source, config, request, world)
@@ -108,9 +110,10 @@ def _add(folder: folders.CampaignFolder, request: CampaignRequest, world: World)
     if not request.dry_run:
         given = None if source is None else text.read_bytes(source, hint="check the path")
         written = folders.write_cell(folder, cell, given, [(launch_file.NAME, launches)])
+    shown = imports.added_json if request.format == "json" else imports.added
     return Outcome(
         value=cell,
-        text=imports.added(cell, folder.slug, is_dry=request.dry_run),
+        text=shown(cell, folder.slug, is_dry=request.dry_run),
         files=tuple(map(str, written)),
     )
 
