@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pypdf import PdfReader
+from tests.analyses import a_chip
 from tests.campaigns import a_busy_kernel, a_cell, a_fma_kernel, a_tensor_kernel, grounded
 
 from solscope.evidence.campaign import folder as folders
@@ -18,6 +19,7 @@ from solscope.flows.world import World
 from solscope.model.campaign import Cell
 from solscope.model.context import Trials
 from solscope.render.campaign import content, scatter
+from solscope.render.view import page as view
 
 
 @pytest.fixture
@@ -139,3 +141,34 @@ def test_numbers_of_the_context_stand_as_they_were_stated(home: Path) -> None:
     assert content._value(stated.grounding.trials) == "throughput 1234567.8 ± 12.5 tok/s, n = 3"
     assert content._value(stated.workload.input_tokens) == "1048576"
     assert cell.context.shape() == "random, 1048576 in / 256 out, c=64, warm throughput"
+
+
+@pytest.mark.parametrize(
+    ("totals", "rates", "height"),
+    [
+        ({}, {}, "90.0 % of h100_sxm.fp8_dense_pflops"),
+        ({"tensor_engagement": "none"}, {}, "90.0 % of h100_sxm.fp32_tflops"),
+        ({}, {"tensor:bf16": 1e12}, "90.0 % of h100_sxm.bf16_dense_pflops"),
+    ],
+    ids=["nothing known", "no tensor work", "tensor work in BF16"],
+)
+def test_a_height_is_of_the_ceiling_that_the_kernel_can_reach(
+    totals: dict[str, Any], rates: dict[str, float], height: str
+) -> None:
+    busy = {"sm_busy_pct": 90.0, **totals}
+    cell = a_cell(a_busy_kernel(category="MoE", totals=busy, rates=rates))
+    chip = a_chip()
+    fp8 = replace(chip.ceilings["bf16_dense_pflops"], key="h100_sxm.fp8_dense_pflops")
+    chip = replace(chip, ceilings={**chip.ceilings, "fp8_dense_pflops": fp8})
+    (row,) = cell.analysis.kernels
+    cell = replace(cell, analysis=replace(cell.analysis, kernels=(replace(row, chip=chip),)))
+    said = scatter.of_cell(cell, {"MoE": "fp8_dense_pflops"}).placed_by_percent
+    assert height in said
+
+
+def test_the_whole_shape_stands_beside_each_number() -> None:
+    long = grounded()
+    long = replace(long, workload=replace(long.workload, dataset="sharegpt-v3", input_tokens=16384))
+    cell = a_cell(a_tensor_kernel(), context=long)
+    brief = content._brief(cell, view.page(cell.analysis).rows[0])
+    assert brief["shape"] == "sharegpt-v3, 16384 in / 256 out, c=64, warm throughput"

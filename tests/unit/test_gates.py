@@ -399,6 +399,25 @@ ROWS: list[Row] = [
 ]
 
 
+def test_a_rigor_that_the_evidence_refutes_is_not_the_campaigns() -> None:
+    assert gates.judge(_basic("L4"), Frontier(), "now").sol_rigor == "L3"
+    assert gates.judge(_timed("L4"), Frontier(), "now").sol_rigor == "L2"
+    assert gates.judge(_timed("L1"), Frontier(), "now").sol_rigor == "L1"
+
+
+def test_a_claim_names_what_was_counted() -> None:
+    streams = a_tensor_kernel(
+        flop=None,
+        flop_total=None,
+        rates={"dram": 1.676e12},
+        is_at_roof=None,
+        totals={"tensor_engagement": None, "intensity_pair": None},
+    )
+    (result,) = gates.GATES["claims"](claiming(streams))
+    assert result.standing is DRAFT
+    assert "counted are 50.0% of dram__bytes.sum.peak_sustained" in result.reason
+
+
 @pytest.mark.parametrize("hardware", ["H100", "h100_sxm", "NVIDIA H100", "H100-SXM"])
 def test_hardware_may_be_named_by_any_words_of_its_own(hardware: str) -> None:
     (result,) = gates.GATES["ceiling"](on(hardware))

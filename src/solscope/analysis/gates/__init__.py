@@ -48,7 +48,7 @@ def judge(campaign: Campaign, frontier: Frontier, taken_at: str) -> CampaignVerd
     """The tier that the gates allow: VERDICT where every one passes, else DRAFT."""
     results = check(campaign, frontier)
     passes = bool(results) and all(result.passes for result in results)
-    rigors = [cell.context.grounding.sol_rigor for cell in campaign.cells]
+    rigors = [evidence.carried_rigor(cell) for cell in campaign.cells]
     known = [rigor for rigor in rigors if rigor is not None]
     return CampaignVerdict(
         slug=campaign.slug,

@@ -16,6 +16,7 @@ from solscope.analysis.gates.results import (
     time_share,
 )
 from solscope.model.campaign import Campaign, Cell, Claim, GateResult
+from solscope.model.context import RIGORS
 from solscope.model.roofline import Chip
 from solscope.model.verdict import KernelVerdict
 
@@ -171,6 +172,19 @@ def _has_percentages(row: KernelVerdict) -> bool:
     return row.totals.sm_busy_pct is not None or row.totals.dram_pct is not None
 
 
+def carried_rigor(cell: Cell) -> str | None:
+    """The stated rigor, no higher than what was measured carries; ``None`` where none is stated."""
+    stated = cell.context.grounding.sol_rigor
+    if stated is None:
+        return None
+    rows = cell.analysis.kernels
+    if time_share(rows, lambda k: k.totals.intensity_pair is not None) >= DECIDING_SHARE:
+        most = "L4"
+    else:
+        most = "L3" if time_share(rows, _has_percentages) >= DECIDING_SHARE else "L2"
+    return min(stated, most, key=RIGORS.index)
+
+
 def claims(campaign: Campaign) -> Iterator[GateResult]:
     if not campaign.config.claims:
         if campaign.cells:
@@ -205,9 +219,15 @@ def _at_roof(cell: Cell, row: KernelVerdict) -> GateResult:
         stands = "" if best is None else f"{best.resource} {best.value:.1%} of {best.ceiling}"
         return passed("claims", f"at the roof: {stands}", where)
     if row.verdict.is_at_roof is None or best is None:
+        counted = "no work was counted that could show it"
+        if best is not None:
+            counted = (
+                f"counted are {best.value:.1%} of {best.ceiling}; what may stand nearer was not "
+                "counted"
+            )
         return draft(
             "claims",
-            f"claimed at the roof, and no work was counted that could show it{beside}",
+            f"claimed at the roof, and {counted}{beside}",
             where,
             "count FLOP and DRAM bytes: `solscope plan --level roofline`",
         )

@@ -234,7 +234,7 @@ def _kernel(cell: Cell, row: Row) -> dict[str, str]:
 
 def _brief(cell: Cell, row: Row) -> dict[str, str]:
     """The same on two lines at most, for a table that is one page."""
-    return _short(_kernel(cell, row), {"name": 40, "shape": 44, "family": 20, "cell": 26})
+    return _short(_kernel(cell, row), {"name": 40, "shape": 80, "family": 20, "cell": 26})
 
 
 _WARP_WIDTHS = {"name": 48, "cell": 26}

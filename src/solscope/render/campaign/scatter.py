@@ -60,19 +60,36 @@ def _panels(shown: Analysis) -> tuple[Panel, ...]:
 
 
 def _ceiling(row: KernelVerdict, category_ceilings: Mapping[str, str]) -> Ceiling | None:
-    """The compute ceiling of the kernel's category, where its own FLOP were not counted."""
+    """The compute ceiling of the kernel's category, where its own FLOP were not counted.
+
+    What the counters say of its tensor work goes before: without any, or on another type, the
+    category's roof is not the kernel's.
+    """
     if row.point.flop_per_s is not None or row.chip is None:
         return None
     ceiling = row.chip.ceilings.get(category_ceilings.get(row.identity.category, ""))
     if ceiling is None or not ceiling.units.endswith(("FLOP/s", "OP/s")):
         return None
-    return ceiling
+    return row.chip.ceilings.get(_own(row), ceiling)
+
+
+def _own(row: KernelVerdict) -> str:
+    """The ceiling of the type that its tensor cores ran on, of FP32 where they did nothing."""
+    if row.totals.tensor_engagement == "none":
+        return "fp32_tflops"
+    types = [
+        standing.resource.removeprefix("tensor:").removesuffix("_fp16acc")
+        for standing in sorted(row.point.profiled, key=lambda s: -s.value)
+        if standing.resource.startswith("tensor:")
+    ]
+    unit = "pops" if types and types[0].startswith("int") else "pflops"
+    return f"{types[0]}_dense_{unit}" if types else ""
 
 
 def _said(panel: Panel, heights: Mapping[int, tuple[str, str]]) -> Panel:
     if not any(row.rank in heights for row, _ in panel.members):
         return panel
-    line = "No FLOP counted for hollow markers: SM busy % of the family's ceiling, not a rate"
+    line = "No FLOP counted for hollow markers: SM busy % of a ceiling, not a rate"
     return dataclasses.replace(panel, subtitle=(*panel.subtitle, line), strip=PLACEHOLDER)
 
 
