@@ -379,3 +379,11 @@ def test_what_was_made_added_or_skipped_is_told_as_json_too(home: Path) -> None:
     skipped = json.loads(run(request, World()).text)
     assert skipped["status"] == "skipped"
     assert "declares nsys" in skipped["reason"]
+
+
+def test_a_chip_that_is_not_the_devices_is_warned_of_and_refuted(home: Path) -> None:
+    bundle = a_bundle(home)
+    outcome = add(bundle, hw_key="b200_sm100")
+    words = "compute capability 9.0, b200_sm100 10.0; the device has 132 SMs, b200_sm100 148"
+    assert "warning: the device is not the product of the data sheet" in outcome.text
+    assert words in outcome.text

@@ -18,6 +18,7 @@ from solscope.flows import report
 from solscope.flows.world import World
 from solscope.model.campaign import Cell
 from solscope.model.context import Trials
+from solscope.model.finding import Finding, Severity
 from solscope.render.campaign import content, scatter
 from solscope.render.view import page as view
 
@@ -172,3 +173,12 @@ def test_the_whole_shape_stands_beside_each_number() -> None:
     cell = a_cell(a_tensor_kernel(), context=long)
     brief = content._brief(cell, view.page(cell.analysis).rows[0])
     assert brief["shape"] == "sharegpt-v3, 16384 in / 256 out, c=64, warm throughput"
+
+
+def test_a_percentage_above_100_says_of_which_clock_and_ceiling(home: Path) -> None:
+    fact = "tensor BF16 104.0 % of 949 TFLOP/s at 1.75 GHz: above 100 % because of clocks"
+    over = Finding(code="above-100", severity=Severity.WARNING, where="k", fact=fact, remedy="see")
+    kernels = [replace(a_tensor_kernel(us=100 + i), findings=(over,)) for i in range(2)]
+    render(a_cell(*kernels))
+    assert section("observations", "mechanisms").count(fact) == 1
+    assert fact in pdf_text()

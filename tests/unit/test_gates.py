@@ -35,6 +35,7 @@ from solscope.model.campaign import (
     Tier,
 )
 from solscope.model.context import MeasurementContext, Trials, Workload
+from solscope.model.finding import Finding, Severity
 from solscope.model.kernel import MetricSet
 from solscope.model.report import WorkloadKind
 
@@ -403,6 +404,16 @@ def test_a_rigor_that_the_evidence_refutes_is_not_the_campaigns() -> None:
     assert gates.judge(_basic("L4"), Frontier(), "now").sol_rigor == "L3"
     assert gates.judge(_timed("L4"), Frontier(), "now").sol_rigor == "L2"
     assert gates.judge(_timed("L1"), Frontier(), "now").sol_rigor == "L1"
+
+
+def test_percentages_of_another_product_are_refuted() -> None:
+    fact = "the device is not the product of the data sheet: the device has 108 SMs, h100_sxm 132"
+    other = Finding(
+        code="device-differs", severity=Severity.WARNING, where="k", fact=fact, remedy="look"
+    )
+    kernel = dataclasses.replace(a_tensor_kernel(), findings=(other,))
+    (result,) = gates.GATES["ceiling"](a_campaign(a_cell(kernel)))
+    assert (result.standing, result.reason) == (REFUTED, fact)
 
 
 def test_a_claim_names_what_was_counted() -> None:

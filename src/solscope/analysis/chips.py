@@ -115,6 +115,11 @@ def _unknown(device: Device, ceilings: CeilingSet) -> Absence:
 
 def _with_mismatch(chip: Chip, device: Device) -> Match:
     notes: list[str] = []
+    capability = device.compute_capability
+    if chip.compute_capability and capability and chip.compute_capability != capability:
+        theirs = ".".join(map(str, chip.compute_capability))
+        ours = ".".join(map(str, capability))
+        notes.append(f"the device has compute capability {ours}, {chip.key} {theirs}")
     if chip.sm_count and device.sm_count and chip.sm_count != device.sm_count:
         notes.append(f"the device has {device.sm_count} SMs, {chip.key} {chip.sm_count}")
     bandwidth = device.dram_bytes_per_s

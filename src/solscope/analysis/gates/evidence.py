@@ -77,6 +77,14 @@ def ceiling(campaign: Campaign) -> Iterator[GateResult]:
                 cell.id,
                 "correct grounding.ceiling_key, or import again with --hw-key",
             )
+        elif differing := _differing(cell):
+            yield refuted(
+                "ceiling",
+                differing,
+                cell.id,
+                "import again without --hw-key, or lay ceilings of this device over ours with "
+                "--ceilings",
+            )
         elif metric and metric not in chips[stated].ceilings:
             yield refuted(
                 "ceiling",
@@ -93,6 +101,17 @@ def ceiling(campaign: Campaign) -> Iterator[GateResult]:
             )
         else:
             yield passed("ceiling", f"percentages are of {stated}", cell.id)
+
+
+def _differing(cell: Cell) -> str:
+    """How the device is not the product that the percentages are of; empty where it is."""
+    facts = [
+        finding.fact
+        for row in cell.analysis.kernels
+        for finding in row.findings
+        if finding.code == "device-differs"
+    ]
+    return facts[0] if facts else ""
 
 
 def _names(hardware: str, cell: Cell, chip: Chip) -> bool:

@@ -16,6 +16,7 @@ from solscope.model.campaign import (
     Standing,
 )
 from solscope.model.context import SECTIONS, Trials, exact
+from solscope.model.finding import Severity
 from solscope.render.campaign import comparison
 from solscope.render.campaign.frontier import win
 from solscope.render.view import numbers
@@ -74,6 +75,7 @@ def content(campaign: Campaign, verdict: CampaignVerdict, frontier: Frontier) ->
         "all_warps": [_warps(cell, row) for cell, row in rows],
         "comparison": comparison.content(pages, MOST_COMPARED),
         "observations": list(_observations(rows)),
+        "cautions": list(_cautions(campaign.cells)),
         "mechanisms": [_mechanism(cell, row) for cell, row in rows],
         "provenance": [_source(cell, page) for cell, page in pages],
         "ceilings": _ceilings(pages),
@@ -272,6 +274,23 @@ def _observations(rows: Sequence[tuple[Cell, Row]]) -> Iterator[dict[str, str]]:
         if row.sm_busy.raw is not None and row.profiled.cell.raw is None:
             facts.append(f"SM busy {row.sm_busy.text} (a percentage; no work was counted)")
         yield {"cell": cell.id, "name": row.name, "text": "; ".join(facts)}
+
+
+def _cautions(cells: Sequence[Cell]) -> Iterator[dict[str, str]]:
+    """What a reader must know of a number, such as why one is above 100 %; each fact once."""
+    for cell in cells:
+        found: dict[tuple[str, str], list[str]] = {}
+        for row in cell.analysis.kernels:
+            for finding in row.findings:
+                if finding.severity is not Severity.INFO:
+                    key = (finding.fact, finding.remedy)
+                    found.setdefault(key, []).append(row.totals.name)
+        for (fact, remedy), names in found.items():
+            yield {
+                "cell": cell.id,
+                "name": clean(_places(list(dict.fromkeys(names)))),
+                "text": clean(f"{fact}: {remedy}"),
+            }
 
 
 def _mechanism(cell: Cell, row: Row) -> dict[str, str]:

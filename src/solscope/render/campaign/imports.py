@@ -10,6 +10,7 @@ from solscope.render.view import bounds, numbers
 from solscope.render.view.numbers import clean
 
 MOST_KERNELS = 10
+_OF_THE_DEVICE = ("device-differs",)
 
 
 def added(cell: Cell, slug: str, *, is_dry: bool) -> str:
@@ -100,6 +101,8 @@ def _lines(cell: Cell, slug: str, is_dry: bool) -> Iterator[str]:
         yield f"  {share:>7}  {clean(row.totals.name)[:48]:<48}  {stands}"
     if len(rows) > MOST_KERNELS:
         yield f"  and {len(rows) - MOST_KERNELS} more"
+    for fact in dict.fromkeys(f.fact for r in rows for f in r.findings if f.code in _OF_THE_DEVICE):
+        yield f"  warning: {clean(fact)}"
     for problem in cell.capture.problems:
         yield f"  capture: {clean(problem)}"
     missing = cell.context.missing()
