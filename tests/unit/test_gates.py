@@ -416,6 +416,25 @@ def test_percentages_of_another_product_are_refuted() -> None:
     assert (result.standing, result.reason) == (REFUTED, fact)
 
 
+def a_gemm_of_unknown_roof() -> Any:
+    """INT8 work on tensor cores that no table has a roof for, far below the DRAM roof."""
+    work = flop_totals(fp64=0.0, fp32=0.0, fp16=0.0, tensor={"int8": 1e12}, total=1e12)
+    return a_tensor_kernel(
+        name="my_gemm", flop=work, rates={"dram": 0.3 * 3.352e12}, is_at_roof=False, bound="latency"
+    )
+
+
+def test_tensor_work_without_a_roof_refutes_nothing() -> None:
+    ours = a_cell(a_gemm_of_unknown_roof())
+    campaign = a_comparison("K4/R1/H4/P3", ours=ours)
+    first = next(iter(gates.GATES["performance"](campaign)))
+    assert first.standing is DRAFT
+    assert "counted against a known roof for 0%" in first.reason
+    (claim,) = gates.GATES["claims"](claiming(a_gemm_of_unknown_roof()))
+    assert claim.standing is DRAFT
+    assert "the roof of its tensor work (int8) is not known" in claim.reason
+
+
 def test_a_claim_names_what_was_counted() -> None:
     streams = a_tensor_kernel(
         flop=None,

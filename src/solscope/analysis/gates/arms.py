@@ -14,6 +14,7 @@ from solscope.analysis.gates.results import (
     passed,
     refuted,
     time_share,
+    unroofed,
 )
 from solscope.model.campaign import Arm, Campaign, Cell, GateResult
 from solscope.model.conditions import Conditions, matched_sets
@@ -264,8 +265,8 @@ def _performance_of(where: str, arm: Arm, cell: Cell, rows: Sequence[KernelVerdi
     if speed is None or counted < DECIDING_SHARE:
         return draft(
             "performance",
-            f"P{grade} is declared in {cell.id} and work was counted for {counted:.0%} of "
-            f"{arm.name}'s kernel time: busy percentages are no speed of light",
+            f"P{grade} is declared in {cell.id} and work was counted against a known roof for "
+            f"{counted:.0%} of {arm.name}'s kernel time: busy percentages are no speed of light",
             where,
             "count FLOP and DRAM bytes: `solscope plan --level roofline`",
         )
@@ -283,13 +284,16 @@ def _performance_of(where: str, arm: Arm, cell: Cell, rows: Sequence[KernelVerdi
 def speed_of_light(rows: Sequence[KernelVerdict]) -> tuple[float | None, float]:
     """(time at the speed of light over time taken, the share of time that this covers).
 
-    Only kernels whose work was counted enter; ``None`` where there is none.
+    Only kernels whose work was counted, and all of it against a roof, enter; ``None`` where there
+    is none.
     """
     ideal = taken = 0.0
     for row in rows:
         best, time = row.point.profiled_binding, row.totals.duration_ns
-        if best is not None and time is not None:
+        if best is not None and time is not None and not unroofed(row):
             ideal += min(best.value, 1.0) * time
             taken += time
-    counted = time_share(rows, lambda row: row.point.profiled_binding is not None)
+    counted = time_share(
+        rows, lambda row: row.point.profiled_binding is not None and not unroofed(row)
+    )
     return (ideal / taken if taken else None), counted

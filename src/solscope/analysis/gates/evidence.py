@@ -14,6 +14,7 @@ from solscope.analysis.gates.results import (
     refuted,
     things,
     time_share,
+    unroofed,
 )
 from solscope.model.campaign import Campaign, Cell, Claim, GateResult
 from solscope.model.context import RIGORS
@@ -237,13 +238,16 @@ def _at_roof(cell: Cell, row: KernelVerdict) -> GateResult:
     if row.verdict.is_at_roof:
         stands = "" if best is None else f"{best.resource} {best.value:.1%} of {best.ceiling}"
         return passed("claims", f"at the roof: {stands}", where)
-    if row.verdict.is_at_roof is None or best is None:
+    roofless = unroofed(row)
+    if row.verdict.is_at_roof is None or best is None or roofless:
         counted = "no work was counted that could show it"
         if best is not None:
             counted = (
                 f"counted are {best.value:.1%} of {best.ceiling}; what may stand nearer was not "
                 "counted"
             )
+        if roofless:
+            counted = f"the roof of its tensor work ({', '.join(roofless)}) is not known"
         return draft(
             "claims",
             f"claimed at the roof, and {counted}{beside}",
