@@ -68,7 +68,7 @@ def test_a_launch_that_is_too_small_needs_no_counting_to_be_said() -> None:
     (lever,) = frontier.rank(a_campaign(a_cell(a_busy_kernel(bound="too-small")))).open
     assert "more work a launch" in lever.what
     assert (lever.max_win, lever.share, lever.confidence) == (None, 1.0, "percentages")
-    assert lever.gate.endswith("less than 100.0% of the kernel time")
+    assert lever.gate.endswith("it takes less than 100 µs in all")
 
 
 def test_a_kernel_that_waits_is_to_get_faster_by_launch() -> None:
@@ -132,6 +132,12 @@ def test_many_small_kernels_are_one_lever_and_no_wall() -> None:
     assert lever.share == pytest.approx(1.0)
     assert lever.max_win == pytest.approx(1 - 25 / 59.3)
     assert lever.what.startswith("200 kernels that win less than 1 % each (k000, k001, k002 first)")
+
+
+def test_a_kernel_that_stands_alone_is_proved_by_its_time_and_not_by_its_share() -> None:
+    alone = a_kernel("k", us=7, bound="too-small", rates={"dram": 1e9}, dram_read=1, dram_write=1)
+    (lever,) = frontier.rank(a_campaign(a_cell(alone))).open
+    assert lever.gate == "capture the same work again: it takes less than 7.00 µs in all"
 
 
 def test_small_shapes_of_one_kernel_are_its_lever() -> None:

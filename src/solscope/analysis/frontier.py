@@ -20,6 +20,7 @@ from solscope.model.campaign import (
     ValueFinding,
 )
 from solscope.model.kernel import KernelTotals
+from solscope.model.units import duration_text
 from solscope.model.verdict import KernelVerdict
 
 _COUNT = (
@@ -188,7 +189,7 @@ def _rest(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Leve
         basis=_basis(campaign),
         confidence="counted" if win is not None else "percentages",
         cost="fusion",
-        gate=f"capture the step again: they take less than {share:.1%} of the kernel time",
+        gate=_smaller_share("they take", share, [row.totals for row in rows]),
         rests_on=f"{share:.1%} of {cell.id}'s kernel time in {len(rows)} kernels",
         score=score(win, "fusion"),
         share=share * scale,
@@ -240,6 +241,19 @@ def _win(rows: Sequence[KernelVerdict]) -> float | None:
     return total
 
 
+_ALONE = 0.995
+
+
+def _smaller_share(they_take: str, share: float | None, totals: Sequence[KernelTotals]) -> str:
+    """A share cannot fall where there is nothing else: then the work's whole time must."""
+    if share is not None and share < _ALONE:
+        return f"capture the step again: {they_take} less than {share:.1%} of the kernel time"
+    times = [one.duration_ns for one in totals]
+    known = [time for time in times if time is not None]
+    than = f" than {duration_text(sum(known))}" if known and len(known) == len(times) else ""
+    return f"capture the same work again: {they_take} less{than or ' kernel time'} in all"
+
+
 def _less_time(totals: KernelTotals) -> str:
     if totals.duration_ns is None:
         return "less time a launch"
@@ -267,8 +281,7 @@ def _change(row: KernelVerdict, share: float | None) -> tuple[str, str, str]:
             "give it more work a launch: larger batch, or fuse it with its neighbours",
             "setting",
             # A larger batch is another context: times a launch would not be like with like.
-            "capture the step again: it takes less "
-            + ("of the kernel time" if share is None else f"than {share:.1%} of the kernel time"),
+            _smaller_share("it takes", share, [totals]),
         )
     if bound == "latency":
         stall = f" ({totals.stalls[0].reason} first)" if totals.stalls else ""

@@ -11,6 +11,7 @@ from solscope.render.view import numbers
 from solscope.render.view.numbers import ABSENT, clean
 
 MOST_LEVERS = 20
+LONGEST = 400
 _FRONTIER = "solscope.frontier/1"
 
 
@@ -44,7 +45,8 @@ def _lever(rank: int, slug: str, lever: Lever, width: int) -> Iterator[str]:
     where = f"{slug}: " if slug else ""
     where += f"{lever.cell}: " if lever.cell else ""
     status = "" if lever.status.value == "not done" else f" [{lever.status.value}]"
-    yield from wrapped(f"{where}{clean(lever.what)}{status}", head, width)
+    what = numbers.shorten(clean(lever.what), LONGEST)
+    yield from wrapped(f"{where}{what}{status}", head, width)
     notes = (
         f"because {clean(lever.rests_on)}",
         f"of {lever.basis}; {lever.confidence}",
