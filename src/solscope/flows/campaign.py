@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -109,13 +110,33 @@ def _add(folder: folders.CampaignFolder, request: CampaignRequest, world: World)
     written: tuple[Path, ...] = ()
     if not request.dry_run:
         given = None if source is None else text.read_bytes(source, hint="check the path")
-        written = folders.write_cell(folder, cell, given, [(launch_file.NAME, launches)])
+        beside = [(launch_file.NAME, launches), *_receipts(files.receipts)]
+        written = folders.write_cell(folder, cell, given, beside)
     shown = imports.added_json if request.format == "json" else imports.added
     return Outcome(
         value=cell,
         text=shown(cell, folder.slug, is_dry=request.dry_run),
         files=tuple(map(str, written)),
     )
+
+
+def _receipts(path: Path | None) -> Iterator[tuple[str, bytes]]:
+    """The capture's receipts, for the lake. Raises ReportError for a line that is none."""
+    if path is None:
+        return
+    content = text.read_bytes(path, hint="check the bundle")
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            is_receipt = not line.strip() or isinstance(json.loads(line), dict)
+        except ValueError:
+            is_receipt = False
+        if not is_receipt:
+            raise ReportError(
+                "no receipt: not a JSON object",
+                where=f"{path}:{number}",
+                hint="solscope writes this file; restore it from the sealed copy",
+            )
+    yield folders.RECEIPTS, content
 
 
 def _kept_context(folder: folders.CampaignFolder, cell: Cell) -> MeasurementContext:

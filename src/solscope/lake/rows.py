@@ -257,8 +257,8 @@ def _receipts(key: Row, cell: CellSource, source: CampaignSource) -> Iterator[di
             **key,
             "receipt_index": index - 1,
             "step": str(receipt.get("step", UNKNOWN)),
-            "began_at": _text(receipt.get("began_at")),
-            "ended_at": _text(receipt.get("ended_at")),
+            "began_at": _text(receipt.get("begun", receipt.get("began_at"))),
+            "ended_at": _text(receipt.get("ended", receipt.get("ended_at"))),
             "exit_status": _integer(receipt.get("exit_status")),
             "receipt_json": _json(receipt),
         }

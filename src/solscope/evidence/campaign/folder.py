@@ -17,6 +17,7 @@ from solscope.model.campaign import Campaign, CampaignConfig, Cell
 from solscope.model.context import MeasurementContext
 
 KERNELS, CONTEXT, CONFIG = "ncu_kernels.json", "context.yaml", "config.yaml"
+RECEIPTS = "receipts.jsonl"
 FINDINGS = "value-findings.yaml"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -151,6 +152,9 @@ def write_cell(
     files += [(folder.cell_file(cell.id, name), content) for name, content in beside]
     files.append((folder.cell_file(cell.id), cells.encode(cell)))
     written = text.write_together(files)
+    if RECEIPTS not in (name for name, _content in beside):
+        # Those of a capture that was in the cell before.
+        folder.cell_file(cell.id, RECEIPTS).unlink(missing_ok=True)
     found = read_cell(folder, cell.id)
     if found is None or len(found.analysis.kernels) != len(cell.analysis.kernels):
         raise ReportError("what was written is not what lies there", where=str(written[-1]))
