@@ -387,3 +387,13 @@ def test_a_chip_that_is_not_the_devices_is_warned_of_and_refuted(home: Path) -> 
     words = "compute capability 9.0, b200_sm100 10.0; the device has 132 SMs, b200_sm100 148"
     assert "warning: the device is not the product of the data sheet" in outcome.text
     assert words in outcome.text
+
+
+@pytest.mark.corpus
+def test_one_capture_under_two_names_is_not_counted_double(home: Path) -> None:
+    bundle = a_bundle(home)
+    only(bundle, corpus.find("vec_add").read_bytes(), "vec_add.ncu-rep")
+    page = next((corpus.CORPUS / "golden").rglob("LakshyaSingh354__CudaCode/vec_add.raw.csv.gz"))
+    (bundle / "ncu-profiles" / "printed-raw.csv").write_bytes(gzip.decompress(page.read_bytes()))
+    with pytest.raises(UsageError, match="count double"):
+        add(bundle)

@@ -16,7 +16,7 @@ from solscope.evidence.campaign import folder as folders
 from solscope.evidence.campaign import text
 from solscope.evidence.campaign.bundle import NcuFiles, Page
 from solscope.evidence.campaign.cell import bare
-from solscope.flows import launch_file
+from solscope.flows import launch_file, twins
 from solscope.flows.analyze import analyze
 from solscope.flows.read import counters
 from solscope.flows.request import option
@@ -181,6 +181,7 @@ def _cell(
 ) -> tuple[Cell, bytes]:
     """The cell, and its launches as a file of their own."""
     reports = tuple(_reports(files, request, world))
+    twins.refuse(reports)
     wanted = request.hw_key or config.hw_key
     analysis = analyze(reports, chip=wanted, ceilings_path=request.ceilings)
     cell = Cell(
