@@ -193,7 +193,9 @@ def _at_roof(verdict: KernelVerdict) -> str:
     if verdict.point.intensity is not None:
         return "not claimed: only a busy percentage is near a roof"
     if verdict.totals.dram_bytes is not None:
-        return "not claimed: FLOP were not counted"
+        flop = verdict.totals.flop
+        some = any(one is not None for one in (flop.fp64, flop.fp32, flop.fp16, flop.tensor))
+        return f"not claimed: {'not all' if some else 'no'} FLOP were counted"
     if verdict.point.flop_per_s is not None:
         return "not claimed: DRAM bytes were not counted"
     return "not claimed: neither FLOP nor bytes were counted"
