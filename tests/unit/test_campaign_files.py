@@ -164,6 +164,9 @@ def test_findings_are_read_in_order(tmp_path: Path) -> None:
     ("row", "why"),
     [
         ("{id: a, title: t, status: not done}", "next_lever"),
+        ("{id: ' ', title: t, status: not done, next_lever: x}", "no id or no title"),
+        ("{id: a, title: ' ', status: not done, next_lever: x}", "no id or no title"),
+        ("{id: a, title: t, status: in progress, next_lever: none}", "its next_lever is 'none'"),
         ("{id: a, title: t, status: not done, next_lever: ' '}", "has no next_lever"),
         ("{id: a, title: t, status: maybe, next_lever: x}", "status|Invalid"),
         ("{id: a, title: t, status: closed negative, next_lever: x}", "does not say why"),

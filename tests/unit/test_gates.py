@@ -28,11 +28,13 @@ from solscope.model.campaign import (
     Campaign,
     CaptureCheck,
     Claim,
+    FindingStatus,
     Frontier,
     GateResult,
     NextLever,
     Standing,
     Tier,
+    ValueFinding,
 )
 from solscope.model.context import MeasurementContext, Trials, Workload
 from solscope.model.finding import Finding, Severity
@@ -397,7 +399,24 @@ ROWS: list[Row] = [
         DRAFT,
         "no gate",
     ),
+    (
+        "a lever of nothing",
+        lambda: a_campaign(next_lever=NextLever(what="TBD", unlock="2 %", gate="trials")),
+        "next-lever",
+        DRAFT,
+        "no what",
+    ),
+    ("a finding without a gate", lambda: _with_finding(max_win=0.2), "next-lever", DRAFT, "prove"),
+    ("a finding of no size", lambda: _with_finding(gate="TPOT"), "next-lever", DRAFT, "may win"),
 ]
+
+
+def _with_finding(**changes: Any) -> Campaign:
+    """Nothing is left but what people found."""
+    finding = ValueFinding(
+        id="f", title="found", status=FindingStatus.NOT_DONE, next_lever="do it", **changes
+    )
+    return dataclasses.replace(_at_the_wall(None), findings=(finding,))
 
 
 def test_a_rigor_that_the_evidence_refutes_is_not_the_campaigns() -> None:
