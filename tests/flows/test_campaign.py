@@ -397,3 +397,8 @@ def test_one_capture_under_two_names_is_not_counted_double(home: Path) -> None:
     (bundle / "ncu-profiles" / "printed-raw.csv").write_bytes(gzip.decompress(page.read_bytes()))
     with pytest.raises(UsageError, match="count double"):
         add(bundle)
+
+
+def test_a_part_of_a_chips_key_is_kept_in_full(home: Path) -> None:
+    assert add(a_bundle(home), hw_key="b200").value.hw_key == "b200_sm100"
+    assert written(home)["hw_key"] == "b200_sm100"

@@ -59,6 +59,9 @@ def _wanted(wanted: str, ceilings: CeilingSet) -> Chip:
     if wanted in ceilings.chips:
         return ceilings.chips[wanted]
     word = wanted.lower().replace("-", "_").replace(" ", "_")
+    first = [c for key, c in ceilings.chips.items() if key.partition("_")[0] == word]
+    if len(first) == 1:
+        return first[0]
     near = [c for key, c in ceilings.chips.items() if word in key or word in c.name.lower()]
     if len(near) == 1:
         return near[0]

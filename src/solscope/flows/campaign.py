@@ -187,7 +187,8 @@ def _cell(
     cell = Cell(
         id=cell_id,
         analysis=bare(analysis),
-        hw_key=wanted or _only_chip(analysis),
+        # A part of a key, such as h200, may have been given: the file names the chip in full.
+        hw_key=_only_chip(analysis),
         captured_sources=files.captured_sources,
         context=MeasurementContext() if context is None else contexts.read(context),
         capture=_check(files, reports, context),
