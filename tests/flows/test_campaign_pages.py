@@ -167,6 +167,12 @@ def test_a_height_is_of_the_ceiling_that_the_kernel_can_reach(
     assert height in said
 
 
+def test_a_family_that_streams_is_drawn_by_its_percentage_too(home: Path) -> None:
+    state = render(a_cell(a_busy_kernel(40.0, name="triton_poi_fused", category="Triton-fused")))
+    assert next(p for p in state["pages"] if p["name"] == "roofline")["is_there"]
+    assert "40.0 % of h100_sxm.fp32_tflops" in pdf_text()
+
+
 def test_the_whole_shape_stands_beside_each_number() -> None:
     long = grounded()
     long = replace(long, workload=replace(long.workload, dataset="sharegpt-v3", input_tokens=16384))

@@ -67,7 +67,9 @@ def _ceiling(row: KernelVerdict, category_ceilings: Mapping[str, str]) -> Ceilin
     """
     if row.point.flop_per_s is not None or row.chip is None:
         return None
-    ceiling = row.chip.ceilings.get(category_ceilings.get(row.identity.category, ""))
+    name = category_ceilings.get(row.identity.category, "")
+    # A family that streams from memory computes on the scalar pipes.
+    ceiling = row.chip.ceilings.get("fp32_tflops" if name == "dram" else name)
     if ceiling is None or not ceiling.units.endswith(("FLOP/s", "OP/s")):
         return None
     return row.chip.ceilings.get(_own(row), ceiling)
