@@ -140,6 +140,17 @@ def test_a_kernel_that_stands_alone_is_proved_by_its_time_and_not_by_its_share()
     assert lever.gate == "capture the same work again: it takes less than 7.00 µs in all"
 
 
+def test_kernels_without_a_time_leave_no_empty_frontier() -> None:
+    cell = a_cell(a_busy_kernel())
+    (row,) = cell.analysis.kernels
+    totals = dataclasses.replace(row.totals, duration_ns=None)
+    rows = (dataclasses.replace(row, totals=totals, time_share=None),)
+    cell = dataclasses.replace(cell, analysis=dataclasses.replace(cell.analysis, kernels=rows))
+    (lever,) = frontier.rank(a_campaign(cell)).open
+    assert lever.id == "candidate:untimed"
+    assert (lever.max_win, lever.share) == (None, None)
+
+
 def test_small_shapes_of_one_kernel_are_its_lever() -> None:
     rows = [a_fma_kernel(us=10, name="same") for _ in range(200)]
     (lever,) = frontier.rank(a_campaign(a_cell(*rows))).open

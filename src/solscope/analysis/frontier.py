@@ -127,6 +127,9 @@ def _levers(campaign: Campaign) -> Iterator[Lever]:
                 small += rows
         if _share(uncounted) >= LEAST_WIN:
             yield _counting(uncounted, cell, campaign)
+        untimed = [row for row in cell.analysis.kernels if row.time_share is None]
+        if untimed:
+            yield _timing(untimed, cell, campaign)
         if len(small) > 1:
             rest = _rest(small, cell, campaign)
             if _is_worth(rest, small):
@@ -170,6 +173,22 @@ def _counting(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> 
         gate="a capture with `solscope plan --level roofline`",
         rests_on=f"{share:.1%} of {cell.id}'s kernel time, whose work was not counted",
         share=share * (campaign.config.end_to_end_share or 1.0),
+        cell=cell.id,
+    )
+
+
+def _timing(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lever:
+    """Without a time nothing is known of what a kernel can win: no reason to think it is little."""
+    names = ", ".join(list(dict.fromkeys(row.totals.name for row in rows))[:3])
+    return Lever(
+        id=f"{cell.id}:untimed",
+        what=f"time {len(rows)} kernels ({names} first): no duration of theirs was collected",
+        max_win=None,
+        basis=_basis(campaign),
+        confidence="percentages",
+        cost="setting",
+        gate="a capture with gpu__time_duration.sum",
+        rests_on=f"{len(rows)} of {len(cell.analysis.kernels)} kernels of {cell.id} have no time",
         cell=cell.id,
     )
 

@@ -12,6 +12,7 @@ from solscope.model.roofline import Ceiling
 from solscope.model.verdict import Analysis, KernelVerdict
 from solscope.render import figure
 from solscope.render.figure.panels import Panel, panels
+from solscope.render.view import numbers
 from solscope.render.view import page as view
 
 MOST_HEIGHTS = 24
@@ -42,7 +43,7 @@ def of_cell(cell: Cell, category_ceilings: Mapping[str, str]) -> Scatter:
         if ceiling is None or row.totals.sm_busy_pct is None:
             rows.append(row)
             continue
-        heights[rank] = (f"#{rank} {row.totals.sm_busy_pct:.1f} %", ceiling.key)
+        heights[rank] = (f"#{rank} {numbers.percent(row.totals.sm_busy_pct)}", ceiling.key)
         rate = row.totals.sm_busy_pct / 100 * ceiling.peak
         rows.append(dataclasses.replace(row, point=dataclasses.replace(row.point, flop_per_s=rate)))
     shown = dataclasses.replace(cell.analysis, kernels=tuple(rows))
