@@ -402,3 +402,20 @@ def test_one_capture_under_two_names_is_not_counted_double(home: Path) -> None:
 def test_a_part_of_a_chips_key_is_kept_in_full(home: Path) -> None:
     assert add(a_bundle(home), hw_key="b200").value.hw_key == "b200_sm100"
     assert written(home)["hw_key"] == "b200_sm100"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("achieved_tflops", 999.0), ("kernel_time_ns", None), ("is_at_roof", False)]
+)
+def test_numbers_that_were_changed_by_hand_are_refused(home: Path, key: str, value: Any) -> None:
+    add(a_bundle(home))
+    path = home / "campaigns" / "dec" / "cells" / "c1" / "ncu_kernels.json"
+    document = json.loads(path.read_text())
+    (index,) = [i for i, k in enumerate(document["kernels"]) if "flash" in k["name"]]
+    document["kernels"][index]["of_another_tool"] = 1
+    path.write_text(json.dumps(document))
+    assert folders.read(folders.named("campaigns", "dec")).cells
+    document["kernels"][index][key] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(ReportError, match=rf"kernels\[{index}\]\.{key} is .* changed by hand"):
+        folders.read(folders.named("campaigns", "dec"))
