@@ -97,6 +97,23 @@ def test_a_name_without_joints_stays_in_its_column(home: Path) -> None:
         assert all(end < right for end in rightmost)
 
 
+def test_a_long_name_of_a_cell_stays_in_its_column(home: Path) -> None:
+    render(a_cell(a_fma_kernel(name="qqq"), cell_id="zzz" * 20))
+    found: list[tuple[str, float, float]] = []
+
+    def note(text: str, cm: Any, at: Any, _font: Any, size: float) -> None:
+        begin = cm[4] + cm[0] * at[4]
+        word = text.strip().replace("\u200b", "")
+        found.append((word, begin, begin + len(word) * size * 0.602))  # DejaVu Sans Mono
+
+    (observed,) = [page for page in pages() if "Observations" in page.extract_text()]
+    observed.extract_text(visitor_text=note)
+    before = found[: [word for word, _begin, _end in found].index("Gates")]
+    cells = [end for word, _begin, end in before if set(word) == {"z"}]
+    kernels = [begin for word, begin, _end in before if word == "qqq"]
+    assert max(cells) < min(kernels)
+
+
 def test_letters_that_no_font_of_the_page_has_stand_as_their_code(home: Path) -> None:
     render(a_cell(a_fma_kernel(name="核_kernel"), a_fma_kernel(name="µ_ядро", us=1)))
     said = pdf_text()
