@@ -203,3 +203,18 @@ def test_what_to_change_follows_from_what_binds(
     assert what in lever.what
     assert lever.cost == cost
     assert lever.gate
+
+
+def test_a_rest_that_wins_little_together_is_no_lever() -> None:
+    # Two kernels take 0.8 % of the time, the third stands at its roof.
+    small = [a_fma_kernel(us=4, name=f"k{i}") for i in range(2)]
+    roof = a_tensor_kernel(us=992, rates={"tensor:bf16": 948.9e12})
+    assert frontier.rank(a_campaign(a_cell(*small, roof))).open == ()
+
+
+def test_a_kernel_that_waits_and_has_no_time_is_to_take_less() -> None:
+    waiting = a_busy_kernel(bound="latency")
+    untimed = dataclasses.replace(waiting.totals, duration_ns=None)
+    lever = frontier.next_of([dataclasses.replace(waiting, totals=untimed)])
+    assert lever is not None
+    assert lever.gate.endswith("less time a launch")

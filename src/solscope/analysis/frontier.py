@@ -265,12 +265,12 @@ _ALONE = 0.995
 
 def _smaller_share(they_take: str, share: float | None, totals: Sequence[KernelTotals]) -> str:
     """A share cannot fall where there is nothing else: then the work's whole time must."""
-    if share is not None and share < _ALONE:
+    if share is None:
+        return f"capture the step again: {they_take} less of the kernel time"
+    if share < _ALONE:
         return f"capture the step again: {they_take} less than {share:.1%} of the kernel time"
-    times = [one.duration_ns for one in totals]
-    known = [time for time in times if time is not None]
-    than = f" than {duration_text(sum(known))}" if known and len(known) == len(times) else ""
-    return f"capture the same work again: {they_take} less{than or ' kernel time'} in all"
+    time = duration_text(sum(one.duration_ns or 0.0 for one in totals))
+    return f"capture the same work again: {they_take} less than {time} in all"
 
 
 def _less_time(totals: KernelTotals) -> str:
