@@ -95,7 +95,7 @@ def _launch(name: str, dice: random.Random) -> dict[str, Any]:
         "report": "decode.ncu-rep",
         "device": 0,
         "stream": 7,
-        "grid": [dice.randrange(1, 400), 1, 1],
+        "grid": [16 * dice.randrange(1, 9), 1, 1],
         "block": [128, 1, 1],
         "duration_ns": duration,
         "dram_bytes": duration * dice.uniform(10, 3000),
@@ -166,7 +166,7 @@ def query_json(root: Path, _lake: str) -> dict[str, Any]:
 def _json_views(root: Path) -> list[str]:
     kernels = (
         "{schema_version: 'BIGINT', hw_key: 'VARCHAR', captured_at: 'VARCHAR', kernels: "
-        "'STRUCT(name VARCHAR, launches BIGINT, kernel_time_ns DOUBLE, "
+        "'STRUCT(name VARCHAR, name_full VARCHAR, launches BIGINT, kernel_time_ns DOUBLE, "
         "speed_of_light_profiled DOUBLE)[]'}"
     )
     fields = ", ".join(f"{name} {kind}" for name, kind in LAUNCH_TYPES.items())
@@ -178,11 +178,13 @@ def _json_views(root: Path) -> list[str]:
         "split_part(filename, '/', -4) AS campaign, hw_key AS hardware, "
         "captured_at[:7] AS month, kernels FROM "
         f"read_json('{root}/*/cells/*/ncu_kernels.json', columns = {kernels}, {read})",
-        "CREATE VIEW kernels AS SELECT campaign, hardware, month, k.* FROM "
-        "(SELECT campaign, hardware, month, unnest(kernels) AS k FROM cells)",
+        "CREATE VIEW kernels AS SELECT campaign, cell, hardware, month, k.* FROM "
+        "(SELECT campaign, split_part(cell, '/', -1) AS cell, hardware, month, "
+        "unnest(kernels) AS k FROM cells)",
         "CREATE VIEW files AS SELECT parse_dirpath(filename) AS cell, unnest(launches) AS l FROM "
         f"read_json('{root}/*/cells/*/launches.json', columns = {launches}, {read})",
-        "CREATE VIEW kernel_launches AS SELECT campaign, hardware, month, "
+        "CREATE VIEW kernel_launches AS SELECT campaign, split_part(cell, '/', -1) AS cell, "
+        "hardware, month, "
         "array_to_string(l.grid, 'x') AS grid, array_to_string(l.block, 'x') AS block, "
         f"{plain} FROM files JOIN cells USING (cell)",
         "CREATE VIEW campaigns AS SELECT c.campaign, c.hardware, v.tier, false AS strict, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -185,7 +186,32 @@ def test_a_sealed_bundle_whose_report_changed_is_said(home: Path) -> None:
     (bundle / "manifest.json").write_text(json.dumps({"artifacts": [row]}))
     cell = add(bundle).value
     assert cell.capture.is_sealed
-    assert "digest differs" in cell.capture.problems[0]
+    assert any("digest differs" in problem for problem in cell.capture.problems)
+
+
+def sealed(bundle: Path) -> None:
+    """Write the manifest of everything that lies in the bundle now."""
+    files = [path for path in bundle.rglob("*") if path.is_file()]
+    rows = [
+        {
+            "path": path.relative_to(bundle).as_posix(),
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        }
+        for path in files
+    ]
+    (bundle / "manifest.json").write_text(json.dumps({"artifacts": rows}))
+
+
+def test_a_context_that_changed_after_the_seal_is_said(home: Path) -> None:
+    bundle = a_bundle(home)
+    (bundle / "context.yaml").write_text("workload: {concurrency: 64}\n")
+    sealed(bundle)
+    assert add(bundle).value.capture.problems == ()
+    (bundle / "context.yaml").write_text("workload: {concurrency: 1}\n")
+    (problem,) = add(bundle).value.capture.problems
+    assert problem == "context.yaml is not what was sealed: its digest differs"
+    (home / "mine.yaml").write_text("workload: {concurrency: 1}\n")
+    assert add(bundle, context=str(home / "mine.yaml")).value.capture.problems == ()
 
 
 def test_the_context_of_the_bundle_goes_into_the_cell(home: Path) -> None:
@@ -325,3 +351,71 @@ def test_a_report_in_gzip_is_read(home: Path) -> None:
     bundle = a_bundle(home)
     only(bundle, gzip.compress(SAMPLE.read_bytes()), "decode.ncu-rep.gz")
     assert len(add(bundle).value.analysis.kernels) == 7
+
+
+def test_what_was_made_added_or_skipped_is_told_as_json_too(home: Path) -> None:
+    request = CampaignRequest(action="init", slug="dec", config="config.yaml", format="json")
+    made = json.loads(run(request, World()).text)
+    assert (made["status"], made["krhpa_problems"]) == ("made", [])
+    added = json.loads(
+        run(
+            CampaignRequest(
+                action="add",
+                slug="dec",
+                cell="c1",
+                bundle=str(a_bundle(home)),
+                format="json",
+                dry_run=True,
+            ),
+            World(),
+        ).text
+    )
+    assert (added["status"], added["cell"], added["hw_key"]) == ("would add", "c1", "h100_sxm")
+    assert len(added["kernels"]) == 7
+    assert added["kernels"][0]["time_share"] > added["kernels"][1]["time_share"]
+    assert "identity.model" in added["context_missing"]
+    other = a_bundle(home, sources=("nsys",), name="run-2")
+    request = CampaignRequest(action="add", slug="dec", cell="c2", bundle=str(other), format="json")
+    skipped = json.loads(run(request, World()).text)
+    assert skipped["status"] == "skipped"
+    assert "declares nsys" in skipped["reason"]
+
+
+def test_a_chip_that_is_not_the_devices_is_warned_of_and_refuted(home: Path) -> None:
+    bundle = a_bundle(home)
+    outcome = add(bundle, hw_key="b200_sm100")
+    words = "compute capability 9.0, b200_sm100 10.0; the device has 132 SMs, b200_sm100 148"
+    assert "warning: the device is not the product of the data sheet" in outcome.text
+    assert words in outcome.text
+
+
+@pytest.mark.corpus
+def test_one_capture_under_two_names_is_not_counted_double(home: Path) -> None:
+    bundle = a_bundle(home)
+    only(bundle, corpus.find("vec_add").read_bytes(), "vec_add.ncu-rep")
+    page = next((corpus.CORPUS / "golden").rglob("LakshyaSingh354__CudaCode/vec_add.raw.csv.gz"))
+    (bundle / "ncu-profiles" / "printed-raw.csv").write_bytes(gzip.decompress(page.read_bytes()))
+    with pytest.raises(UsageError, match="count double"):
+        add(bundle)
+
+
+def test_a_part_of_a_chips_key_is_kept_in_full(home: Path) -> None:
+    assert add(a_bundle(home), hw_key="b200").value.hw_key == "b200_sm100"
+    assert written(home)["hw_key"] == "b200_sm100"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("achieved_tflops", 999.0), ("kernel_time_ns", None), ("is_at_roof", False)]
+)
+def test_numbers_that_were_changed_by_hand_are_refused(home: Path, key: str, value: Any) -> None:
+    add(a_bundle(home))
+    path = home / "campaigns" / "dec" / "cells" / "c1" / "ncu_kernels.json"
+    document = json.loads(path.read_text())
+    (index,) = [i for i, k in enumerate(document["kernels"]) if "flash" in k["name"]]
+    document["kernels"][index]["of_another_tool"] = 1
+    path.write_text(json.dumps(document))
+    assert folders.read(folders.named("campaigns", "dec")).cells
+    document["kernels"][index][key] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(ReportError, match=rf"kernels\[{index}\]\.{key} is .* changed by hand"):
+        folders.read(folders.named("campaigns", "dec"))

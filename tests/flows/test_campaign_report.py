@@ -15,7 +15,7 @@ import pytest
 import yaml
 from pypdf import PdfReader
 from tests import corpus
-from tests.campaigns import a_busy_kernel, a_cell, a_tensor_kernel, grounded
+from tests.campaigns import a_busy_kernel, a_cell, a_fma_kernel, a_tensor_kernel, grounded
 
 from solscope.evidence.campaign import folder as folders
 from solscope.flows import campaign as campaign_flow
@@ -211,6 +211,19 @@ def test_next_keeps_the_hand_off_and_peoples_findings(home: Path) -> None:
     assert "words of people" in kept
     assert "wider tiles: slower" in kept
     assert "turn graphs on" in kept
+
+
+def test_the_hand_off_keeps_peoples_line_ends_and_says_what_it_leaves_out(home: Path) -> None:
+    put(a_cell(*(a_fma_kernel(us=100, name=f"k{i:02}") for i in range(25))))
+    mine = b"# Mine\r\n\r\nwords of people\r\n"
+    Path("campaigns/dec/HANDOFF.md").write_bytes(mine)
+    for _again in (1, 2):
+        next_flow.run(next_flow.NextRequest(slug="dec"), World())
+        kept = page("HANDOFF.md")
+        assert kept.startswith(mine)
+        assert kept.count(b"\n") == kept.count(b"\r\n")
+        assert kept.count(b"## Frontier") == 1
+    assert b"And 5 smaller levers" in kept
 
 
 def test_next_without_a_campaign_ranks_all_together(home: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -108,3 +109,13 @@ def test_another_ncu_version_and_metric_set_is_named() -> None:
     unlike = {fact.name for fact in pair.context if fact.state == "differs"}
     assert {"tool version", "set of metrics"} <= unlike
     assert all(c.ratio is None for c in pair.changes)
+
+
+@pytest.mark.corpus
+def test_a_folder_that_holds_one_capture_as_two_pages_is_refused(tmp_path: Path) -> None:
+    golden = corpus.require(corpus.CORPUS / "golden" / "armleth__cuda-mlp-inference")
+    for page, name in (("raw", "k-raw.csv"), ("details", "k-sol.csv")):
+        content = gzip.decompress((golden / f"report.{page}.csv.gz").read_bytes())
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError, match="count double"):
+        compared(tmp_path, tmp_path)

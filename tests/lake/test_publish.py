@@ -50,13 +50,24 @@ def test_the_same_campaign_twice_is_the_same_rows(tmp_path: Path) -> None:
 def test_running_the_gates_again_makes_no_new_publish(tmp_path: Path) -> None:
     folder = made.campaign(tmp_path, "c")
     seen = []
+    judged = Judgement(tier="VERDICT", document={"sol_rigor": "L4"})
     for minute in (1, 2):
-        taken = {"sol_rigor": "L4", "taken_at": f"2026-11-05T12:0{minute}:00"}
+        # What an earlier run of the gates left there is no content, and is not believed.
+        taken = {"sol_rigor": "L1", "taken_at": f"2026-11-05T12:0{minute}:00"}
         (folder / "verdict.json").write_text(json.dumps(taken))
-        seen.append(made.put(tmp_path, "c", tmp_path / "lake").value)
+        seen.append(made.put(tmp_path, "c", tmp_path / "lake", judgement=judged).value)
     assert [done.written for done in seen] == [True, False]
     sql = "SELECT sol_rigor, verdict_json FROM campaigns"
     assert ask(tmp_path / "lake", sql) == [("L4", '{"sol_rigor":"L4"}')]
+
+
+def test_a_context_is_its_cells_own_and_never_smeared_over_all(tmp_path: Path) -> None:
+    folder = made.campaign(tmp_path, "c")
+    made.cell(folder, "c2", [made.kernel("k")], context={"workload": {"concurrency": 64}})
+    (folder / "context.yaml").write_text("workload: {concurrency: 1}")
+    made.put(tmp_path, "c", tmp_path / "lake")
+    sql = "SELECT cell, workload_concurrency FROM contexts"
+    assert ask(tmp_path / "lake", sql) == [("c2", 64)]
 
 
 def test_a_changed_campaign_takes_the_place_of_its_older_self(tmp_path: Path) -> None:
@@ -286,3 +297,17 @@ def test_the_schema_of_a_table_is_what_stands_in_it(tmp_path: Path) -> None:
         assert table is not None
         assert [f.name for f in table.schema().fields] == [c.name for c in columns]
         assert table.metadata().partition_columns == list(schema.PARTITIONS)
+
+
+def test_names_of_other_tools_that_are_no_text_are_kept_as_text(tmp_path: Path) -> None:
+    folder = made.campaign(tmp_path, "c")
+    with (folder / "config.yaml").open("a") as config:
+        config.write("other: {yes: 1, 2: 3, 2026-01-02: x, plain: [{null: 4}]}\n")
+    made.put(tmp_path, "c", tmp_path / "lake")
+    ((kept,),) = ask(tmp_path / "lake", "SELECT config_json FROM campaigns")
+    assert json.loads(kept)["other"] == {
+        "true": 1,
+        "2": 3,
+        "2026-01-02": "x",
+        "plain": [{"null": 4}],
+    }

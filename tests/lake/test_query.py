@@ -14,8 +14,9 @@ import pytest
 
 from solscope.errors import LakeError, UsageError
 from solscope.flows import query as flow
+from solscope.flows.world import World
 from solscope.lake import query
-from solscope.model.lake import Answer
+from solscope.model.lake import Answer, Gap, Judgement
 from solscope.render import rows as page
 from tests.lake import campaigns as made
 
@@ -88,6 +89,56 @@ def test_launch_spread_finds_the_kernel_whose_launches_differ(lake: str) -> None
     assert first["hardware"] == "h100_sm90"
     assert (first["median_ns"], first["p99_ns"]) == (1_000.0, pytest.approx(7_480.0))
     assert second["p99_over_median"] == pytest.approx(1.81)
+
+
+def test_worst_kernels_counts_cells_not_rows_and_loses_no_time_above_a_roof(
+    tmp_path: Path,
+) -> None:
+    folder = made.campaign(tmp_path, "c")
+    rows = [
+        made.kernel("Kernel", name_full=f"Kernel<{size}>", kernel_time_ns=1_000, **speed)
+        for size, speed in (
+            (1, {"speed_of_light_profiled": 0.5}),
+            (2, {"speed_of_light_profiled": 1.2}),  # above its roof: nothing is lost, or won back
+            (3, {}),
+        )
+    ]
+    made.cell(folder, "c1", rows)
+    made.put(tmp_path, "c", tmp_path / "lake")
+    (row,) = by_name(str(tmp_path / "lake"), "worst-kernels")
+    assert (row["variants"], row["cells"], row["cells_unmeasured"]) == (3, 1, 1)
+    assert row["lost_ns"] == 500.0
+
+
+def test_launches_of_other_shapes_or_cells_are_no_spread_and_no_history(tmp_path: Path) -> None:
+    folder = made.campaign(tmp_path, "c")
+    for cell, grid, duration in (("c1", 1, 1_000), ("c1", 2, 9_000), ("c2", 1, 5_000)):
+        launches = [made.launch("gemm", duration_ns=duration, grid=[grid, 1, 1]) for _ in range(10)]
+        held = folder / "cells" / cell / "launches.json"
+        before = json.loads(held.read_text())["launches"] if cell == "c1" and grid == 2 else []
+        made.cell(folder, cell, [made.kernel("gemm")], [*before, *launches])
+    made.put(tmp_path, "c", tmp_path / "lake")
+    lake = str(tmp_path / "lake")
+    assert [
+        (r["cell"], r["grid"], r["p99_over_median"]) for r in by_name(lake, "launch-spread")
+    ] == [
+        ("c1", "2x1x1", 1.0),
+        ("c2", "1x1x1", 1.0),
+        ("c1", "1x1x1", 1.0),
+    ]
+    assert [(r["grid"], r["launches"], r["mean_ns"]) for r in by_name(lake, "kernel-history")] == [
+        ("1x1x1", 20, 3_000.0),
+        ("2x1x1", 10, 9_000.0),
+    ]
+
+
+def test_open_gaps_names_each_gate_once(tmp_path: Path) -> None:
+    made.campaign(tmp_path, "c")
+    gaps = tuple(Gap(gate=gate, reason=f"{gate} {i}") for i in (1, 2) for gate in ("b", "a"))
+    open_ = Judgement(tier="DRAFT", gaps=gaps)
+    made.put(tmp_path, "c", tmp_path / "lake", judgement=open_, no_strict=True)
+    (row,) = by_name(str(tmp_path / "lake"), "open-gaps")
+    assert (row["gap_count"], row["gates"]) == (4, "a, b")
 
 
 def test_kernel_history_counts_launches_by_month(lake: str) -> None:
@@ -217,3 +268,24 @@ def test_a_query_that_stops_early_ends_its_process_in_peace(tmp_path: Path) -> N
         ends = [(process.communicate(timeout=60), process.returncode) for process in running]
         assert [(code, said[1]) for said, code in ends] == [(0, b"")] * 4
         assert all(said[0].strip() for said, _ in ends)
+
+
+def test_two_columns_of_one_name_are_refused_where_json_would_lose_one(lake: str) -> None:
+    answer = ask(lake, "SELECT 1 AS a, 2 AS a, 3 AS b")
+    with pytest.raises(UsageError, match="two columns are called a"):
+        page.as_json(answer)
+    assert page.as_csv(answer) == "a,a,b\n1,2,3"
+
+
+def test_lists_are_json_in_csv_and_large_numbers_stay_short(lake: str) -> None:
+    answer = ask(lake, "SELECT [DATE '2026-01-02'] AS days, {'a': 1} AS pair, 1e300 AS big")
+    assert page.as_csv(answer).splitlines()[1].startswith('"[""2026-01-02""]","{""a"": 1}"')
+    assert "1e+300" in page.as_table(answer, limit=5)
+
+
+def test_the_list_of_queries_and_their_sql_are_json_too() -> None:
+    everything = flow.run(flow.QueryRequest(format="json"), World())
+    assert [row["name"] for row in json.loads(everything.text)] == [q.name for q in query.named()]
+    request = flow.QueryRequest(named="worst-kernels", show_sql=True, format="json")
+    (row,) = json.loads(flow.run(request, World()).text)
+    assert row["sql"] == query.find("worst-kernels").sql

@@ -75,6 +75,10 @@ def test_a_complete_context_lacks_nothing_and_one_field_less_is_named() -> None:
     assert context.parse(document).missing() == ("regime.tier",)
 
 
+def a_trial(**changes: Any) -> dict[str, Any]:
+    return {"n": 5, "mean": 12.1, "std": 0.3, "quantity": "TPOT", "unit": "ms", **changes}
+
+
 @pytest.mark.parametrize(
     ("document", "name"),
     [
@@ -86,6 +90,15 @@ def test_a_complete_context_lacks_nothing_and_one_field_less_is_named() -> None:
         ({"regime": {"state": "hot"}}, "regime.state"),
         ({"identity": {"model": "  "}}, "identity.model"),
         ({"identity": {"colour": "red"}}, "identity.colour"),
+        ({"workload": {"concurrency": -64}}, "workload.concurrency"),
+        ({"workload": {"output_tokens": float("nan")}}, "workload.output_tokens"),
+        ({"workload": {"num_prompts": 0}}, "workload.num_prompts"),
+        ({"parallelism": {"tensor": 0}}, "parallelism.tensor"),
+        ({"serving": {"gpu_memory_utilization": 90}}, "serving.gpu_memory_utilization"),
+        ({"grounding": {"trials": a_trial(n=0)}}, "grounding.trials"),
+        ({"grounding": {"trials": a_trial(std=-1.0)}}, "grounding.trials"),
+        ({"grounding": {"trials": a_trial(mean=float("inf"))}}, "grounding.trials"),
+        ({"grounding": {"trials": a_trial(unit=" ")}}, "grounding.trials"),
         ({"identity": "toy"}, "identity"),
         ({"novel": 1}, "novel"),
     ],
@@ -93,7 +106,36 @@ def test_a_complete_context_lacks_nothing_and_one_field_less_is_named() -> None:
 def test_a_value_that_cannot_be_taken_is_refused_by_name(
     document: dict[str, Any], name: str
 ) -> None:
-    assert name in context.parse(document).refused
+    found = context.parse(document)
+    assert name in found.refused
+    assert dict(found.values()).get(name) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("stack: {version: 0.10}", "text is expected, and this is 0.1: put it in quotes"),
+        ("identity: {quantization: no}", "text is expected, and this is false: put it in quotes"),
+        ("identity: {model: 2026-01-02}", "and this is 2026-01-02: put it in quotes"),
+        # YAML 1.1 reads these as 8 and 90.
+        ("parallelism: {tensor: 010}", "a whole number is expected, and this is '010'"),
+        ("workload: {concurrency: 1:30}", "a whole number is expected, and this is '1:30'"),
+        ("serving: {gpu_memory_utilization: 1:30.5}", "a number is expected, and this is '1:30.5'"),
+    ],
+)
+def test_what_yaml_turns_around_is_refused_with_what_to_do(
+    tmp_path: Path, line: str, words: str
+) -> None:
+    path = tmp_path / "context.yaml"
+    path.write_text(line)
+    assert words in "".join(context.read(path).refused.values())
+
+
+def test_a_value_that_contains_itself_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "context.yaml"
+    path.write_text("other: &a [*a]")
+    with pytest.raises(ReportError, match="contains itself"):
+        context.read(path)
 
 
 def test_what_a_capture_wrote_lies_under_what_people_wrote() -> None:
@@ -122,6 +164,9 @@ def test_findings_are_read_in_order(tmp_path: Path) -> None:
     ("row", "why"),
     [
         ("{id: a, title: t, status: not done}", "next_lever"),
+        ("{id: ' ', title: t, status: not done, next_lever: x}", "no id or no title"),
+        ("{id: a, title: ' ', status: not done, next_lever: x}", "no id or no title"),
+        ("{id: a, title: t, status: in progress, next_lever: none}", "its next_lever is 'none'"),
         ("{id: a, title: t, status: not done, next_lever: ' '}", "has no next_lever"),
         ("{id: a, title: t, status: maybe, next_lever: x}", "status|Invalid"),
         ("{id: a, title: t, status: closed negative, next_lever: x}", "does not say why"),

@@ -28,13 +28,16 @@ from solscope.model.campaign import (
     Campaign,
     CaptureCheck,
     Claim,
+    FindingStatus,
     Frontier,
     GateResult,
     NextLever,
     Standing,
     Tier,
+    ValueFinding,
 )
 from solscope.model.context import MeasurementContext, Trials, Workload
+from solscope.model.finding import Finding, Severity
 from solscope.model.kernel import MetricSet
 from solscope.model.report import WorkloadKind
 
@@ -44,6 +47,12 @@ DRAFT, REFUTED = Standing.DRAFT, Standing.REFUTED
 def of(context: MeasurementContext, **changes: Any) -> Campaign:
     """A campaign of one cell in this context."""
     return a_campaign(a_cell(a_tensor_kernel(), context=context), **changes)
+
+
+def on(hardware: str) -> Campaign:
+    """A campaign whose context says that it ran on this."""
+    identity = dataclasses.replace(CONTEXT.identity, hardware=hardware)
+    return of(dataclasses.replace(CONTEXT, identity=identity))
 
 
 def trials(n: int, mean: float, std: float) -> MeasurementContext:
@@ -122,6 +131,15 @@ ROWS: list[Row] = [
     ("no workload", lambda: _no_workload(), "context", DRAFT, "all of workload"),
     # --- ceiling ----------------------------------------------------------------------------
     ("other ceiling", lambda: of(grounded(ceiling_key="b200_sm100")), "ceiling", REFUTED, "b200"),
+    ("other hardware", lambda: on("B200"), "ceiling", REFUTED, "ran on B200, the reports are"),
+    ("other form factor", lambda: on("H100 PCIe"), "ceiling", REFUTED, "H100 PCIe"),
+    (
+        "no such ceiling",
+        lambda: of(grounded(ceiling_key="h100_sxm.nonsense")),
+        "ceiling",
+        REFUTED,
+        "h100_sxm has no ceiling nonsense",
+    ),
     ("no ceiling key", lambda: of(grounded(ceiling_key=None)), "ceiling", DRAFT, "no ceiling"),
     ("chip in no table", lambda: _no_chip(), "ceiling", DRAFT, "in no ceilings table"),
     # --- trials -----------------------------------------------------------------------------
@@ -136,6 +154,7 @@ ROWS: list[Row] = [
     ("no report", lambda: _no_report(), "capture", DRAFT, "no report is named"),
     # --- rigor ------------------------------------------------------------------------------
     ("L4 of percentages", lambda: _basic("L4"), "rigor", REFUTED, "percentages alone carry L3"),
+    ("L3 of times alone", lambda: _timed("L3"), "rigor", REFUTED, "times alone carry L2"),
     ("no rigor", lambda: of(grounded(sol_rigor=None)), "rigor", DRAFT, "no sol_rigor"),
     # --- claims of a roof -------------------------------------------------------------------
     ("basic, busy 88 %", lambda: claiming(a_busy_kernel(88.0)), "claims", DRAFT, "88.0 %"),
@@ -327,6 +346,20 @@ ROWS: list[Row] = [
         REFUTED,
         "H1 is declared",
     ),
+    (
+        "tensor cores graded H2",
+        lambda: a_comparison("K4/R1/H2", "K4/R1/H2", theirs=fma_cell("baseline")),
+        "hardware",
+        REFUTED,
+        "H2 is declared and tensor cores do the work in 100%",
+    ),
+    (
+        "H1 unmeasured",
+        lambda: a_comparison("K4/R1/H1", "K4/R1/H1", ours=basic_cell()),
+        "hardware",
+        DRAFT,
+        "measured for 0%",
+    ),
     # --- P against the speed of light -------------------------------------------------------
     (
         "P4 at 14.5 %",
@@ -366,7 +399,88 @@ ROWS: list[Row] = [
         DRAFT,
         "no gate",
     ),
+    (
+        "a lever of nothing",
+        lambda: a_campaign(next_lever=NextLever(what="TBD", unlock="2 %", gate="trials")),
+        "next-lever",
+        DRAFT,
+        "no what",
+    ),
+    ("a finding without a gate", lambda: _with_finding(max_win=0.2), "next-lever", DRAFT, "prove"),
+    ("a finding of no size", lambda: _with_finding(gate="TPOT"), "next-lever", DRAFT, "may win"),
 ]
+
+
+def _with_finding(**changes: Any) -> Campaign:
+    """Nothing is left but what people found."""
+    finding = ValueFinding(
+        id="f", title="found", status=FindingStatus.NOT_DONE, next_lever="do it", **changes
+    )
+    return dataclasses.replace(_at_the_wall(None), findings=(finding,))
+
+
+def test_a_rigor_that_the_evidence_refutes_is_not_the_campaigns() -> None:
+    assert gates.judge(_basic("L4"), Frontier(), "now").sol_rigor == "L3"
+    assert gates.judge(_timed("L4"), Frontier(), "now").sol_rigor == "L2"
+    assert gates.judge(_timed("L1"), Frontier(), "now").sol_rigor == "L1"
+
+
+def test_percentages_of_another_product_are_refuted() -> None:
+    fact = "the device is not the product of the data sheet: the device has 108 SMs, h100_sxm 132"
+    other = Finding(
+        code="device-differs", severity=Severity.WARNING, where="k", fact=fact, remedy="look"
+    )
+    kernel = dataclasses.replace(a_tensor_kernel(), findings=(other,))
+    (result,) = gates.GATES["ceiling"](a_campaign(a_cell(kernel)))
+    assert (result.standing, result.reason) == (REFUTED, fact)
+
+
+def a_gemm_of_unknown_roof() -> Any:
+    """INT8 work on tensor cores that no table has a roof for, far below the DRAM roof."""
+    work = flop_totals(fp64=0.0, fp32=0.0, fp16=0.0, tensor={"int8": 1e12}, total=1e12)
+    return a_tensor_kernel(
+        name="my_gemm", flop=work, rates={"dram": 0.3 * 3.352e12}, is_at_roof=False, bound="latency"
+    )
+
+
+def test_tensor_work_without_a_roof_refutes_nothing() -> None:
+    ours = a_cell(a_gemm_of_unknown_roof())
+    campaign = a_comparison("K4/R1/H4/P3", ours=ours)
+    first = next(iter(gates.GATES["performance"](campaign)))
+    assert first.standing is DRAFT
+    assert "counted against a known roof for 0%" in first.reason
+    (claim,) = gates.GATES["claims"](claiming(a_gemm_of_unknown_roof()))
+    assert claim.standing is DRAFT
+    assert "the roof of its tensor work (int8) is not known" in claim.reason
+
+
+def test_a_claim_names_what_was_counted() -> None:
+    streams = a_tensor_kernel(
+        flop=None,
+        flop_total=None,
+        rates={"dram": 1.676e12},
+        is_at_roof=None,
+        totals={"tensor_engagement": None, "intensity_pair": None},
+    )
+    (result,) = gates.GATES["claims"](claiming(streams))
+    assert result.standing is DRAFT
+    assert "counted are 50.0% of dram__bytes.sum.peak_sustained" in result.reason
+
+
+@pytest.mark.parametrize("hardware", ["H100", "h100_sxm", "NVIDIA H100", "H100-SXM"])
+def test_hardware_may_be_named_by_any_words_of_its_own(hardware: str) -> None:
+    (result,) = gates.GATES["ceiling"](on(hardware))
+    assert result.passes
+
+
+def test_a_ceiling_may_be_named_by_its_key_path() -> None:
+    (result,) = gates.GATES["ceiling"](of(grounded(ceiling_key="h100_sxm.bf16_dense_pflops")))
+    assert result.passes
+
+
+def _timed(rigor: str) -> Campaign:
+    kernel = a_busy_kernel(totals={"sm_busy_pct": None, "dram_pct": None})
+    return a_campaign(a_cell(kernel, context=grounded(sol_rigor=rigor)))
 
 
 def _empty() -> Campaign:

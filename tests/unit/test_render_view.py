@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 from tests.analyses import (
@@ -13,6 +14,7 @@ from tests.analyses import (
     a_kernel,
     a_report,
     an_analysis,
+    flop_totals,
 )
 
 from solscope.model.finding import Absence
@@ -20,7 +22,7 @@ from solscope.model.report import RuleAdvice
 from solscope.model.roofline import Standing
 from solscope.model.verdict import Analysis, KernelVerdict
 from solscope.render import data, figure, html, markdown, pdf, terminal
-from solscope.render.view import bounds, numbers
+from solscope.render.view import bounds, numbers, rows
 from solscope.render.view.page import base_name, page
 from solscope.render.view.selection import grouped_absences, select
 from solscope.render.view.speeds import over_reason
@@ -243,3 +245,32 @@ def test_a_ceiling_whose_clock_differed_is_one_line_with_its_range() -> None:
     assert profiled.peak == "57.4 to 59.3 TFLOP/s"
     assert profiled.clock == "1.700 to 1.755 GHz"
     assert profiled.ranks == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"dram_read": 1e6, "dram_write": 1e6}, "no FLOP were counted"),
+        (
+            {
+                "dram_read": 1e6,
+                "dram_write": 1e6,
+                "flop": flop_totals(
+                    fp64=None, fp32=None, fp16=None, tensor={"bf16": 1e9}, total=None
+                ),
+            },
+            "not all FLOP were counted",
+        ),
+        ({"flop_total": 1e9}, "DRAM bytes were not counted"),
+        (
+            {"dram_read": 1e6, "dram_write": 1e6, "flop_total": 1e9},
+            "only a busy percentage is near a roof",
+        ),
+        ({}, "neither FLOP nor bytes were counted"),
+    ],
+)
+def test_a_roof_that_is_not_claimed_says_what_was_not_counted(
+    changes: dict[str, Any], words: str
+) -> None:
+    shown = rows.row(a_kernel("k", us=10, bound="l2", **changes), 1, "r.ncu-rep")
+    assert shown.at_roof == f"not claimed: {words}"

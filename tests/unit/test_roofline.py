@@ -361,3 +361,17 @@ def test_a_nameless_device_lists_the_chips_of_its_capability() -> None:
     assert "compute capability 9.0" in match.absence.reason
     assert "h100_sxm" in (match.absence.remedy or "")
     assert "b200" not in (match.absence.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "key"), [("h200", "h200_sxm"), ("B200", "b200_sm100"), ("sxm2", "v100_sxm2")]
+)
+def test_a_chip_is_named_by_its_first_word_or_by_what_no_other_has(wanted: str, key: str) -> None:
+    found = identify(Device(name="NVIDIA Something", compute_capability=None), wanted).chip
+    assert found is not None
+    assert found.key == key
+
+
+def test_a_chip_of_another_compute_capability_is_no_match() -> None:
+    found = identify(Device(name="NVIDIA A100-SXM4-40GB", compute_capability=(8, 0)), "b200")
+    assert found.mismatch == "the device has compute capability 8.0, b200_sm100 10.0"

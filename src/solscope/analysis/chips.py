@@ -59,6 +59,9 @@ def _wanted(wanted: str, ceilings: CeilingSet) -> Chip:
     if wanted in ceilings.chips:
         return ceilings.chips[wanted]
     word = wanted.lower().replace("-", "_").replace(" ", "_")
+    first = [c for key, c in ceilings.chips.items() if key.partition("_")[0] == word]
+    if len(first) == 1:
+        return first[0]
     near = [c for key, c in ceilings.chips.items() if word in key or word in c.name.lower()]
     if len(near) == 1:
         return near[0]
@@ -115,6 +118,11 @@ def _unknown(device: Device, ceilings: CeilingSet) -> Absence:
 
 def _with_mismatch(chip: Chip, device: Device) -> Match:
     notes: list[str] = []
+    capability = device.compute_capability
+    if chip.compute_capability and capability and chip.compute_capability != capability:
+        theirs = ".".join(map(str, chip.compute_capability))
+        ours = ".".join(map(str, capability))
+        notes.append(f"the device has compute capability {ours}, {chip.key} {theirs}")
     if chip.sm_count and device.sm_count and chip.sm_count != device.sm_count:
         notes.append(f"the device has {device.sm_count} SMs, {chip.key} {chip.sm_count}")
     bandwidth = device.dram_bytes_per_s

@@ -20,6 +20,7 @@ from solscope.model.campaign import (
     ValueFinding,
 )
 from solscope.model.kernel import KernelTotals
+from solscope.model.units import duration_text
 from solscope.model.verdict import KernelVerdict
 
 _COUNT = (
@@ -113,18 +114,35 @@ def _levers(campaign: Campaign) -> Iterator[Lever]:
         alike: dict[str, list[KernelVerdict]] = {}
         uncounted: list[KernelVerdict] = []
         for row in cell.analysis.kernels:
-            if (row.time_share or 0.0) < LEAST_WIN:
-                continue
             if _is_to_be_counted(row):
                 uncounted.append(row)
             else:
                 alike.setdefault(_id(row, cell), []).append(row)
+        small: list[KernelVerdict] = []
         for rows in alike.values():
             lever = _lever(rows, cell, campaign)
-            if lever.max_win is None or lever.max_win >= LEAST_WIN:
+            if _is_worth(lever, rows):
                 yield lever
-        if uncounted:
+            elif _share(rows) < LEAST_WIN or not rows[0].verdict.is_at_roof:
+                small += rows
+        if _share(uncounted) >= LEAST_WIN:
             yield _counting(uncounted, cell, campaign)
+        untimed = [row for row in cell.analysis.kernels if row.time_share is None]
+        if untimed:
+            yield _timing(untimed, cell, campaign)
+        if len(small) > 1:
+            rest = _rest(small, cell, campaign)
+            if _is_worth(rest, small):
+                yield rest
+
+
+def _is_worth(lever: Lever, rows: Sequence[KernelVerdict]) -> bool:
+    enough = lever.max_win is None or lever.max_win >= LEAST_WIN
+    return enough and _share(rows) >= LEAST_WIN
+
+
+def _share(rows: Iterable[KernelVerdict]) -> float:
+    return sum(row.time_share or 0.0 for row in rows)
 
 
 def _id(row: KernelVerdict, cell: Cell) -> str:
@@ -142,7 +160,7 @@ def _is_to_be_counted(row: KernelVerdict) -> bool:
 
 def _counting(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lever:
     """One capture counts the work of all of them: one lever."""
-    share = sum(row.time_share or 0.0 for row in rows)
+    share = _share(rows)
     names = list(dict.fromkeys(row.totals.name for row in rows))
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return Lever(
@@ -159,6 +177,45 @@ def _counting(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> 
     )
 
 
+def _timing(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lever:
+    """Without a time nothing is known of what a kernel can win: no reason to think it is little."""
+    names = ", ".join(list(dict.fromkeys(row.totals.name for row in rows))[:3])
+    return Lever(
+        id=f"{cell.id}:untimed",
+        what=f"time {len(rows)} kernels ({names} first): no duration of theirs was collected",
+        max_win=None,
+        basis=_basis(campaign),
+        confidence="percentages",
+        cost="setting",
+        gate="a capture with gpu__time_duration.sum",
+        rests_on=f"{len(rows)} of {len(cell.analysis.kernels)} kernels of {cell.id} have no time",
+        cell=cell.id,
+    )
+
+
+def _rest(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lever:
+    """What each of many kernels wins is no lever; together they may be the largest."""
+    share, scale = _share(rows), campaign.config.end_to_end_share or 1.0
+    win = _win(rows)
+    win = None if win is None else win * scale
+    longest = sorted(rows, key=lambda row: -(row.time_share or 0.0))
+    names = ", ".join(list(dict.fromkeys(row.totals.name for row in longest))[:3])
+    return Lever(
+        id=f"{cell.id}:rest",
+        what=f"{len(rows)} kernels that win less than 1 % each ({names} first): fuse them with "
+        "their neighbours, or launch fewer of them",
+        max_win=win,
+        basis=_basis(campaign),
+        confidence="counted" if win is not None else "percentages",
+        cost="fusion",
+        gate=_smaller_share("they take", share, [row.totals for row in rows]),
+        rests_on=f"{share:.1%} of {cell.id}'s kernel time in {len(rows)} kernels",
+        score=score(win, "fusion"),
+        share=share * scale,
+        cell=cell.id,
+    )
+
+
 def _basis(campaign: Campaign) -> str:
     stated = campaign.config.end_to_end_share is not None
     return "end-to-end time" if stated else "the profiled kernel time"
@@ -170,10 +227,12 @@ def _lever(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lev
     scale = campaign.config.end_to_end_share or 1.0
     win = _win(rows)
     win = None if win is None else win * scale
-    share = sum(row.time_share or 0.0 for row in rows)
+    share = _share(rows)
     what, cost, target = _change(first, share)
     grounds = first.verdict.grounds[0] if first.verdict.grounds else first.verdict.bound
+    kernels = len({row.totals.key.name_full for row in rows})
     shapes = f" in {len(rows)} shapes" if len(rows) > 1 else ""
+    shapes += f" of {kernels} kernels of that name" if kernels > 1 else ""
     return Lever(
         id=_id(first, cell),
         what=f"{first.totals.name}: {what}",
@@ -199,6 +258,19 @@ def _win(rows: Sequence[KernelVerdict]) -> float | None:
             return None
         total += (row.time_share or 0.0) * max(1.0 - best.value, 0.0)
     return total
+
+
+_ALONE = 0.995
+
+
+def _smaller_share(they_take: str, share: float | None, totals: Sequence[KernelTotals]) -> str:
+    """A share cannot fall where there is nothing else: then the work's whole time must."""
+    if share is None:
+        return f"capture the step again: {they_take} less of the kernel time"
+    if share < _ALONE:
+        return f"capture the step again: {they_take} less than {share:.1%} of the kernel time"
+    time = duration_text(sum(one.duration_ns or 0.0 for one in totals))
+    return f"capture the same work again: {they_take} less than {time} in all"
 
 
 def _less_time(totals: KernelTotals) -> str:
@@ -228,8 +300,7 @@ def _change(row: KernelVerdict, share: float | None) -> tuple[str, str, str]:
             "give it more work a launch: larger batch, or fuse it with its neighbours",
             "setting",
             # A larger batch is another context: times a launch would not be like with like.
-            "capture the step again: it takes less "
-            + ("of the kernel time" if share is None else f"than {share:.1%} of the kernel time"),
+            _smaller_share("it takes", share, [totals]),
         )
     if bound == "latency":
         stall = f" ({totals.stalls[0].reason} first)" if totals.stalls else ""

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from typing import NoReturn
+
+
+def clean_up_on_sigterm() -> None:
+    """Let SIGTERM end this process as Ctrl-C does: what was being written is taken away first."""
+    signal.signal(signal.SIGTERM, _terminated)
+
+
+def _terminated(number: int, _frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def leave(code: int, *, is_guest: bool) -> NoReturn:

@@ -24,6 +24,8 @@ def main(argv: list[str] | None = None) -> None:
         sys.exit(0)
     from solscope.cli import commands, leaving
 
+    if argv is None:
+        leaving.clean_up_on_sigterm()
     leaving.leave(commands.call(arguments), is_guest=argv is not None)
 
 

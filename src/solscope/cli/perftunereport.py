@@ -12,6 +12,8 @@ def main(argv: list[str] | None = None) -> None:
     """Run one command line and exit with its code."""
     options = _parser().parse_args(argv)
     translate: Callable[[argparse.Namespace], list[str]] = options.translate
+    if argv is None:
+        leaving.clean_up_on_sigterm()
     leaving.leave(commands.call(translate(options)), is_guest=argv is not None)
 
 

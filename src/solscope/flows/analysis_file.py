@@ -11,6 +11,7 @@ import msgspec
 
 from solscope.analysis import comparison
 from solscope.errors import ReportError
+from solscope.flows import twins
 from solscope.flows.analyze import analyze
 from solscope.flows.read import counters
 from solscope.flows.world import World
@@ -130,7 +131,8 @@ _PER_LAUNCH = (
 def side(path: str, world: World, *, chip: str | None = None) -> tuple[ComparedKernel, ...]:
     """The kernels of one side: a report, a folder of reports, an analysis, or a timing.
 
-    Raises ReportError for a file that is none of these, UsageError for one that is missing.
+    Raises ReportError for a file that is none of these, UsageError for one that is missing, and
+    for a folder that holds one capture as two pages.
     """
     found = _from_json(path) if _is_json(path) else None
     if found is None:
@@ -138,6 +140,7 @@ def side(path: str, world: World, *, chip: str | None = None) -> tuple[ComparedK
             counters(formats.read(file))
             for file in world.progress(formats.find([path], formats.COUNTERS), "reading")
         ]
+        twins.refuse(reports)
         found = from_reports(reports, chip=chip)
     if not found:
         raise ReportError("no kernel in it, so nothing to compare", where=path)

@@ -167,7 +167,7 @@ class _Identifier:
             return chips.identify(device, self._ceilings, wanted=self._wanted)
         except KeyError as error:
             raise UsageError(
-                f"--chip {self._wanted!r} names no single chip",
+                f"{self._wanted!r} names no single chip",
                 hint=f"one of {error.args[0]}; or add your own with --ceilings",
             ) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from solscope.evidence.campaign import folder as folders
 from solscope.evidence.campaign import text
 from solscope.evidence.campaign.bundle import NcuFiles, Page
 from solscope.evidence.campaign.cell import bare
-from solscope.flows import launch_file
+from solscope.flows import launch_file, twins
 from solscope.flows.analyze import analyze
 from solscope.flows.read import counters
 from solscope.flows.request import option
@@ -48,6 +49,7 @@ class CampaignRequest:
     )
     ceilings: str | None = option("Lay this YAML file over the packaged ceilings.", default=None)
     locale: str | None = option("Locale of the machine that printed the CSV pages.", default=None)
+    format: Literal["text", "json"] = option("What to print.", default="text")
     dry_run: bool = option("add: read and show, write nothing.", default=False)
     campaigns: str = option("The folder of all campaigns.", default="campaigns")
 
@@ -69,6 +71,8 @@ def run(request: CampaignRequest, world: World) -> Outcome:
 
 
 def _init(folder: folders.CampaignFolder, request: CampaignRequest) -> Outcome:
+    from solscope.render.campaign import imports
+
     if request.config is None:
         raise UsageError(
             "init needs --config",
@@ -77,10 +81,8 @@ def _init(folder: folders.CampaignFolder, request: CampaignRequest) -> Outcome:
     source = Path(request.config)
     config = configs.read(source)
     written = folders.init(folder, text.read_bytes(source, hint="check the path"))
-    said = [f"campaign {folder.slug}: {config.name}"]
-    said += [f"  {problem}" for problem in config.krhpa_problems]
-    said.append(f"next: solscope campaign add {folder.slug} --cell CELL BUNDLE")
-    return Outcome(value=config, text="\n".join(said), files=(str(written),))
+    shown = imports.made_json if request.format == "json" else imports.made
+    return Outcome(value=config, text=shown(folder.slug, config), files=(str(written),))
 
 
 def _add(folder: folders.CampaignFolder, request: CampaignRequest, world: World) -> Outcome:
@@ -98,7 +100,8 @@ def _add(folder: folders.CampaignFolder, request: CampaignRequest, world: World)
     reason = sources if isinstance(sources, str) else _undeclared(sources)
     if isinstance(sources, str) or reason is not None:
         skipped = Skipped(bundle=str(place), reason=reason or "")
-        return Outcome(value=skipped, text=imports.skipped(skipped.bundle, skipped.reason))
+        said = imports.skipped_json if request.format == "json" else imports.skipped
+        return Outcome(value=skipped, text=said(skipped.bundle, skipped.reason))
     files = bundles.find(place, sources)
     source = Path(request.context) if request.context else files.context
     cell, launches = _cell(cell_id, files, source, config, request, world)
@@ -107,13 +110,33 @@ def _add(folder: folders.CampaignFolder, request: CampaignRequest, world: World)
     written: tuple[Path, ...] = ()
     if not request.dry_run:
         given = None if source is None else text.read_bytes(source, hint="check the path")
-        beside = text.write_whole(folder.cell_file(cell.id, launch_file.NAME), launches)
-        written = (*folders.write_cell(folder, cell, given), beside)
+        beside = [(launch_file.NAME, launches), *_receipts(files.receipts)]
+        written = folders.write_cell(folder, cell, given, beside)
+    shown = imports.added_json if request.format == "json" else imports.added
     return Outcome(
         value=cell,
-        text=imports.added(cell, folder.slug, is_dry=request.dry_run),
+        text=shown(cell, folder.slug, is_dry=request.dry_run),
         files=tuple(map(str, written)),
     )
+
+
+def _receipts(path: Path | None) -> Iterator[tuple[str, bytes]]:
+    """The capture's receipts, for the lake. Raises ReportError for a line that is none."""
+    if path is None:
+        return
+    content = text.read_bytes(path, hint="check the bundle")
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            is_receipt = not line.strip() or isinstance(json.loads(line), dict)
+        except ValueError:
+            is_receipt = False
+        if not is_receipt:
+            raise ReportError(
+                "no receipt: not a JSON object",
+                where=f"{path}:{number}",
+                hint="solscope writes this file; restore it from the sealed copy",
+            )
+    yield folders.RECEIPTS, content
 
 
 def _kept_context(folder: folders.CampaignFolder, cell: Cell) -> MeasurementContext:
@@ -158,15 +181,17 @@ def _cell(
 ) -> tuple[Cell, bytes]:
     """The cell, and its launches as a file of their own."""
     reports = tuple(_reports(files, request, world))
+    twins.refuse(reports)
     wanted = request.hw_key or config.hw_key
     analysis = analyze(reports, chip=wanted, ceilings_path=request.ceilings)
     cell = Cell(
         id=cell_id,
         analysis=bare(analysis),
-        hw_key=wanted or _only_chip(analysis),
+        # A part of a key, such as h200, may have been given: the file names the chip in full.
+        hw_key=_only_chip(analysis),
         captured_sources=files.captured_sources,
         context=MeasurementContext() if context is None else contexts.read(context),
-        capture=_check(files, reports),
+        capture=_check(files, reports, context),
         run_id=files.folder.resolve().name,
         added_at=world.now().isoformat(timespec="seconds"),
     )
@@ -252,8 +277,11 @@ def _merged(base: KernelLaunch, other: KernelLaunch) -> KernelLaunch:
     )
 
 
-def _check(files: NcuFiles, reports: Sequence[Report]) -> CaptureCheck:
-    """What speaks against the capture: cut files, blocking issues, digests that differ."""
+def _check(files: NcuFiles, reports: Sequence[Report], context: Path | None) -> CaptureCheck:
+    """What speaks against the capture: cut files, blocking issues, digests that differ.
+
+    A context of the bundle's own is sealed with it, as the list of its sources is.
+    """
     problems: list[str] = []
     for report in reports:
         name = Path(report.provenance.path).name
@@ -262,7 +290,8 @@ def _check(files: NcuFiles, reports: Sequence[Report]) -> CaptureCheck:
         problems += [
             f"{name}: {issue.what}" for issue in report.issues if issue.severity is Severity.BLOCKS
         ]
-    paths = [*files.reports]
+    paths = [files.folder / bundles.SOURCES, *files.reports]
+    paths += [] if context is None or context != files.context else [context]
     paths += [p for page in files.pages for p in (page.raw, page.speed) if p is not None]
     is_sealed, differ = bundles.seal_problems(files.folder, tuple(paths))
     return CaptureCheck(problems=(*problems, *differ), is_sealed=is_sealed)

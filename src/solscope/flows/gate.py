@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from solscope.analysis import frontier, gates
@@ -59,4 +60,9 @@ def judge(campaign: Campaign, world: World) -> CampaignVerdict:
 
 def write(folder: folders.CampaignFolder, verdict: CampaignVerdict) -> str:
     """Write verdict.json; its path."""
-    return str(text.write_whole(folder.file(VERDICT_FILE), verdicts.encode(verdict)))
+    return str(text.write_whole(*file_of(folder, verdict)))
+
+
+def file_of(folder: folders.CampaignFolder, verdict: CampaignVerdict) -> tuple[Path, bytes]:
+    """Where verdict.json lies, and its bytes."""
+    return folder.file(VERDICT_FILE), verdicts.encode(verdict)

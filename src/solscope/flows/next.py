@@ -136,11 +136,19 @@ def _with_findings(campaign: Campaign, path: str | None) -> Campaign:
 
 def keep(place: folders.CampaignFolder, campaign: Campaign, levers: Frontier, tier: str) -> str:
     """Rewrite our part of HANDOFF.md; its path."""
+    return str(text.write_whole(*file_of(place, campaign, levers, tier)))
+
+
+def file_of(
+    place: folders.CampaignFolder, campaign: Campaign, levers: Frontier, tier: str
+) -> tuple[Path, bytes]:
+    """Where HANDOFF.md lies, and its bytes: what people wrote, and our part anew."""
     from solscope.render.campaign import frontier as page
 
     path = place.file(HANDOFF)
     try:
-        existing = path.read_text("utf-8") if path.is_file() else None
+        # Bytes, not text: line ends that people chose stay as they are.
+        existing = path.read_bytes().decode("utf-8") if path.is_file() else None
     except UnicodeDecodeError as error:
         raise UsageError(
             "not UTF-8 text, so our part of it cannot be kept",
@@ -149,4 +157,4 @@ def keep(place: folders.CampaignFolder, campaign: Campaign, levers: Frontier, ti
         ) from error
     ours = page.handoff(campaign, levers, tier)
     merged = handoff.merged(existing, f"{campaign.config.name}: hand-off", ours)
-    return str(text.write_whole(path, merged.encode()))
+    return path, merged.encode()

@@ -14,6 +14,7 @@ from solscope.analysis import frontier
 from solscope.errors import ReportError, UsageError
 from solscope.evidence.campaign import context as contexts
 from solscope.evidence.campaign import folder as folders
+from solscope.evidence.campaign import text, verdicts
 from solscope.flows import gate
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
@@ -93,8 +94,8 @@ def publish(request: PublishRequest, world: World, *, judge: Judge) -> Outcome:
         gaps=judgement.gaps,
         retries=written.retries if written else 0,
     )
-    text = page.as_json(done) if request.format == "json" else page.as_text(done)
-    return Outcome(value=done, text=text, exit_code=1 if refused else 0)
+    shown = page.as_json(done) if request.format == "json" else page.as_text(done)
+    return Outcome(value=done, text=shown, exit_code=1 if refused else 0)
 
 
 def open_lake(location: str, store: tuple[str, ...]) -> Lake:
@@ -122,8 +123,13 @@ def _gate_results(request: PublishRequest, world: World) -> Judgement:
         for result in verdict.results
         if not result.passes
     )
+    # When the gates ran is no content: running them again makes no new publish.
+    said = {key: value for key, value in verdicts.document(verdict).items() if key != "taken_at"}
     return Judgement(
-        tier="VERDICT" if verdict.passes else "DRAFT", gaps=gaps, frontier=frontier.rank(campaign)
+        tier="VERDICT" if verdict.passes else "DRAFT",
+        gaps=gaps,
+        frontier=frontier.rank(campaign),
+        document=said,
     )
 
 
@@ -150,16 +156,14 @@ def read(campaigns: Path, slug: str) -> CampaignSource:
         slug=slug,
         config=_mapping(folder, "config.yaml", files) or {},
         cells=cells,
-        verdict=_mapping(folder, "verdict.json", files),
         files=tuple(files),
     )
 
 
 def _cells(folder: Path, files: list[SourceFile]) -> Iterator[CellSource]:
-    shared = _mapping(folder, "context.yaml", files)
     for path in sorted(folder.glob("cells/*/ncu_kernels.json")):
         below = f"cells/{path.parent.name}"
-        context = _mapping(folder, f"{below}/context.yaml", files) or shared
+        context = _mapping(folder, f"{below}/context.yaml", files)
         yield CellSource(
             cell=path.parent.name,
             document=_mapping(folder, f"{below}/ncu_kernels.json", files) or {},
@@ -177,9 +181,11 @@ def _mapping(folder: Path, name: str, files: list[SourceFile]) -> Mapping[str, A
     content = _bytes(folder, name, files)
     if content is None:
         return None
+    if not name.endswith(".json"):
+        hint = "see docs/reference/campaign-files.md"
+        return text.parse_yaml(content, where=str(folder / name), hint=hint)
     try:
-        decode = msgspec.json.decode if name.endswith(".json") else msgspec.yaml.decode
-        document = decode(content)
+        document = msgspec.json.decode(content)
     except msgspec.MsgspecError as error:
         raise ReportError(" ".join(str(error).split()), where=str(folder / name)) from error
     if not isinstance(document, dict):

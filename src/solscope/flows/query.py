@@ -38,10 +38,12 @@ def run(request: QueryRequest, world: World) -> Outcome:
         raise UsageError("SQL and --named exclude each other", hint="give one of them")
     if request.named is None and request.sql is None:
         every = query.named()
-        return Outcome(value=every, text=page.listing(every))
+        is_json = request.format == "json"
+        return Outcome(value=every, text=(page.listing_json if is_json else page.listing)(every))
     shipped = None if request.named is None else query.find(request.named)
     if shipped is not None and request.show_sql:
-        return Outcome(value=shipped, text=shipped.sql.rstrip())
+        shown = page.listing_json([shipped]) if request.format == "json" else shipped.sql.rstrip()
+        return Outcome(value=shipped, text=shown)
     sql = shipped.sql if shipped is not None else request.sql or ""
     found = query.ask(open_lake(request.lake, request.store), sql)
     if request.format == "json":

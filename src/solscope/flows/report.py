@@ -51,27 +51,37 @@ def run(request: ReportRequest, world: World) -> Outcome:
         "drawn": sum(panel.has_points for s in scatters for panel in s.panels),
     }
     pages = {HTML: html.page(shown, scatters).encode(), PDF: pdf.document(shown, scatters)}
-    written = [str(text.write_whole(folder.file(name), page)) for name, page in pages.items()]
-    checked = pdf.check(folder.file(PDF).read_bytes())
-    digests = {name: _digest(folder.file(name), page) for name, page in pages.items()}
-    state = status.document(shown, checked, digests)
-    written.append(str(text.write_whole(folder.file(STATUS), status.encode(state))))
-    _reread(folder.file(STATUS), len(shown["all_kernels"]))
-    written.append(gate.write(folder, verdict))
-    written.append(next_flow.keep(folder, campaign, levers, verdict.tier.value))
+    digests = {name: hashlib.sha256(page).hexdigest() for name, page in pages.items()}
+    state = status.document(shown, pdf.check(pages[PDF]), digests)
+    written = text.write_together(
+        [
+            *((folder.file(name), page) for name, page in pages.items()),
+            (folder.file(STATUS), status.encode(state)),
+            gate.file_of(folder, verdict),
+            next_flow.file_of(folder, campaign, levers, verdict.tier.value),
+        ]
+    )
+    _check(folder, sum(len(cell.analysis.kernels) for cell in campaign.cells))
     said = json.dumps(state, indent=2) if request.format == "json" else status.text(state)
-    return Outcome(value=state, text=said, files=tuple(written))
+    return Outcome(value=state, text=said, files=tuple(map(str, written)))
 
 
-def _digest(path: Path, page: bytes) -> str:
-    """The digest of what lies on disk. Raises ReportError where that is not what was written."""
-    found = path.read_bytes()
-    if found != page:
-        raise ReportError("what was written is not what lies there", where=str(path))
-    return hashlib.sha256(found).hexdigest()
+def _check(folder: folders.CampaignFolder, rows: int) -> None:
+    """Open what lies on the disk again: digests, pages and rows are those of the status.
 
+    Raises ReportError where one is not.
+    """
+    from solscope.render.campaign import pdf
 
-def _reread(path: Path, rows: int) -> None:
-    state = json.loads(path.read_bytes())
+    state = json.loads(folder.file(STATUS).read_bytes())
+    for name, digest in state["files"].items():
+        if hashlib.sha256(folder.file(name).read_bytes()).hexdigest() != digest:
+            raise _differs(folder.file(name))
+    if pdf.check(folder.file(PDF).read_bytes()).page_count != state["page_count"]:
+        raise _differs(folder.file(PDF))
     if state["kernel_rows"] != rows:
-        raise ReportError("what was written is not what lies there", where=str(path))
+        raise _differs(folder.file(STATUS))
+
+
+def _differs(path: Path) -> ReportError:
+    return ReportError("what was written is not what lies there", where=str(path))

@@ -257,8 +257,8 @@ def _receipts(key: Row, cell: CellSource, source: CampaignSource) -> Iterator[di
             **key,
             "receipt_index": index - 1,
             "step": str(receipt.get("step", UNKNOWN)),
-            "began_at": _text(receipt.get("began_at")),
-            "ended_at": _text(receipt.get("ended_at")),
+            "began_at": _text(receipt.get("begun", receipt.get("began_at"))),
+            "ended_at": _text(receipt.get("ended", receipt.get("ended_at"))),
             "exit_status": _integer(receipt.get("exit_status")),
             "receipt_json": _json(receipt),
         }
@@ -282,10 +282,7 @@ def _campaign(
     tables: Mapping[str, list[dict[str, Any]]],
 ) -> dict[str, Any]:
     gaps = [{"gate": gap.gate, "reason": gap.reason} for gap in judgement.gaps]
-    verdict = None if source.verdict is None else dict(source.verdict)
-    if verdict is not None:
-        # When the gates last ran is no content: running them again makes no new publish.
-        verdict.pop("taken_at", None)
+    verdict = judgement.document
     return {
         "hardware": "+".join(sorted({key["hardware"] for key in keys})) or UNKNOWN,
         "month": max((key["month"] for key in keys if key["month"] != UNKNOWN), default=UNKNOWN),
@@ -296,7 +293,7 @@ def _campaign(
         "strict": strict,
         "gap_count": len(gaps),
         "gaps_json": _json(gaps),
-        "sol_rigor": _text(_at(source.verdict, "sol_rigor")),
+        "sol_rigor": _text(_at(verdict, "sol_rigor")),
         "next_lever": _text(_at(source.config, "next_lever", "what")),
         "cell_count": len(source.cells),
         "kernel_count": len(tables["kernels"]),
@@ -317,8 +314,18 @@ def _digest(tables: Mapping[str, list[dict[str, Any]]]) -> str:
 
 
 def _json(value: object) -> str:
-    # YAML knows dates, which JSON does not; they become text.
-    return msgspec.json.encode(value, order="deterministic").decode()
+    # YAML knows dates, and names that are no text, which JSON does not; they become text.
+    return msgspec.json.encode(_named(value), order="deterministic").decode()
+
+
+def _named(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {_name(key): _named(inner) for key, inner in value.items()}
+    return [_named(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _name(key: object) -> str:
+    return key if isinstance(key, str) else msgspec.json.encode(key).decode().strip('"')
 
 
 def _at(document: Mapping[str, Any] | None, *path: str) -> Any:

@@ -143,7 +143,7 @@ CAMPAIGNS: Final = (
     _integer("kernel_count", "rows of this publish in `kernels`", required=True),
     _integer("kernel_launch_count", "rows of this publish in `kernel_launches`", required=True),
     _text("config_json", "the campaign's configuration, as JSON", required=True),
-    _text("verdict_json", "the campaign's `verdict.json`, without `taken_at`"),
+    _text("verdict_json", "what the gates said, as in `verdict.json`, without `taken_at`"),
     _integer("schema_version", "version of this schema that the row was made with", required=True),
     _text("tool_version", "version of solscope", required=True),
     Column(name="published_at", kind="instant", meaning="UTC", required=True),

@@ -85,6 +85,25 @@ class Claim:
     cell: str | None = None
 
 
+def is_nothing(said: str) -> bool:
+    """Whether a text says nothing, as ``none`` and ``TBD`` do.
+
+    >>> is_nothing(" N/A "), is_nothing("fuse the norm")
+    (True, False)
+    """
+    return said.strip().lower().rstrip(".") in (
+        "",
+        "none",
+        "n/a",
+        "na",
+        "tbd",
+        "todo",
+        "-",
+        "–",
+        "?",
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextLever:
     """What to do next: the change, what it may unlock, and the gate that proves or refutes it."""

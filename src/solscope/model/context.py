@@ -85,6 +85,14 @@ class Trials:
     quantity: str
     unit: str
 
+    def text(self) -> str:
+        """Such as ``TPOT 12.1 ± 0.3 ms, n = 5``."""
+        return f"{self.quantity} {self.spread()}, n = {self.n}"
+
+    def spread(self) -> str:
+        """Mean and standard deviation with their unit, such as ``12.1 ± 0.3 ms``."""
+        return f"{exact(self.mean)} ± {exact(self.std)} {self.unit}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounding:
@@ -176,5 +184,14 @@ SECTIONS = (
 RIGORS = ("L1", "L2", "L3", "L4")
 
 
+def exact(value: float) -> str:
+    """A number as it was stated, never rounded to six digits.
+
+    >>> exact(1048576.0), exact(12.1)
+    ('1048576', '12.1')
+    """
+    return f"{value:.15g}"
+
+
 def _count(value: float | None) -> str:
-    return "?" if value is None else f"{value:g}"
+    return "?" if value is None else exact(value)

@@ -44,7 +44,6 @@ class CampaignSource:
     slug: str
     config: Mapping[str, Any]
     cells: tuple[CellSource, ...]
-    verdict: Mapping[str, Any] | None
     files: tuple[SourceFile, ...]
 
 
@@ -60,12 +59,14 @@ class Gap:
 class Judgement:
     """What the gates said. ``tier`` is what was claimed and found proven; DRAFT with any gap.
 
-    ``frontier`` holds the levers as they stood; ``None`` where nobody ranked them.
+    ``frontier`` holds the levers as they stood; ``None`` where nobody ranked them. ``document`` is
+    what ``verdict.json`` would say now, without ``taken_at``: when gates ran is no content.
     """
 
     tier: Tier
     gaps: tuple[Gap, ...] = ()
     frontier: Frontier | None = None
+    document: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

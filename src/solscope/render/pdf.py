@@ -13,6 +13,7 @@ from solscope.model.finding import Absence
 from solscope.model.verdict import Analysis
 from solscope.render import figure
 from solscope.render.figure.panels import panels
+from solscope.render.view import fonts
 from solscope.render.view import page as view
 from solscope.render.view.columns import Column, cell, chosen
 from solscope.render.view.numbers import ABSENT
@@ -34,11 +35,13 @@ def document(analysis: Analysis, *, show_session: bool = False) -> bytes:
     with tempfile.TemporaryDirectory(prefix="solscope-pdf-") as folder:
         root = Path(folder)
         for index, panel in enumerate(drawn):
-            chart = figure.pdf(figure.of_panels([panel]))
+            chart = figure.pdf(fonts.shown(figure.of_panels([panel])))
             (root / f"figure-{index}.pdf").write_bytes(chart)
         source = (files("solscope.render") / "templates" / "page.typ").read_bytes()
         (root / "page.typ").write_bytes(source)
-        (root / "page.json").write_text(json.dumps(_content(shown, len(drawn))), "utf-8")
+        (root / "page.json").write_text(
+            json.dumps(fonts.shown(_content(shown, len(drawn)))), "utf-8"
+        )
         # System fonts would make the same analysis look different from machine to machine.
         pages: bytes = typst.compile(root / "page.typ", root=root, ignore_system_fonts=True)
     return pages

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any
 
+from solscope.errors import UsageError
 from solscope.model.lake import Answer, NamedQuery
 
 WIDEST = 60
@@ -33,11 +35,17 @@ def as_table(answer: Answer, *, limit: int) -> str:
 
 
 def as_json(answer: Answer) -> str:
-    """A list of objects, one a row. Numbers that are not finite become null."""
-    import msgspec
+    """A list of objects, one a row. Numbers that are not finite become null.
 
-    rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-    return msgspec.json.format(msgspec.json.encode(rows), indent=2).decode()
+    Raises UsageError where two columns have one name: an object would lose one of them.
+    """
+    twice = sorted({name for name in answer.columns if answer.columns.count(name) > 1})
+    if twice:
+        raise UsageError(
+            f"two columns are called {', '.join(twice)}, and a JSON object holds one",
+            hint="give them names: SELECT a.name AS a_name, b.name AS b_name",
+        )
+    return _json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
 
 
 def as_csv(answer: Answer) -> str:
@@ -49,11 +57,22 @@ def as_csv(answer: Answer) -> str:
     return out.getvalue().rstrip("\n")
 
 
+def listing_json(queries: Sequence[NamedQuery]) -> str:
+    """The shipped queries as a list of ``name``, ``summary`` and ``sql``."""
+    return _json([{"name": q.name, "summary": q.summary, "sql": q.sql} for q in queries])
+
+
 def listing(queries: Sequence[NamedQuery]) -> str:
     """The shipped queries with what each answers."""
     width = max(len(query.name) for query in queries)
     lines = [f"  {query.name:<{width}}  {query.summary}" for query in queries]
     return "\n".join(["Named queries: solscope query --named NAME", "", *lines])
+
+
+def _json(value: object) -> str:
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
@@ -73,10 +92,13 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         # Six digits are more than any counter is good for; large sums stay readable.
-        return f"{value:.0f}" if value.is_integer() else f"{value:.6g}"
+        is_whole = value.is_integer() and abs(value) < 2.0**53
+        return f"{value:.0f}" if is_whole else f"{value:.6g}"
     text = " ".join(str(_exact(value)).split())
     return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
 
 
 def _exact(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, date | datetime) else value
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    return json.dumps(value, default=str) if isinstance(value, list | dict) else value

@@ -17,3 +17,13 @@ def test_a_second_shape_of_a_kernel_does_not_take_the_place_of_the_longest() -> 
     assert list(told) == [first.name, f"{first.name} [2x1x1, {block}]"]
     assert told[first.name]["regs_per_thread"] == first.registers_per_thread
     assert list(told.values())[1]["regs_per_thread"] == 7
+
+
+def test_kernels_of_one_name_and_shape_are_all_kept() -> None:
+    rows = [
+        analyses.a_kernel("same", us=us, bound="dram", name_full=f"same<{us}>").totals
+        for us in (9, 5, 3, 1)
+    ]
+    first, second, *others = reading._per_kernel(rows)
+    assert (first, second.partition(" ")[0]) == ("same", "same")
+    assert others == [f"{second} #2", f"{second} #3"]

@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterator
 
 from solscope.analysis.gates import arms, evidence
 from solscope.analysis.gates.results import draft, passed
-from solscope.model.campaign import Campaign, CampaignVerdict, Frontier, GateResult, Tier
+from solscope.model.campaign import (
+    Campaign,
+    CampaignVerdict,
+    Frontier,
+    GateResult,
+    Lever,
+    Tier,
+    is_nothing,
+)
 from solscope.model.context import RIGORS
 
 _NEXT = "name the next lever: what, unlock, gate"
@@ -48,7 +56,7 @@ def judge(campaign: Campaign, frontier: Frontier, taken_at: str) -> CampaignVerd
     """The tier that the gates allow: VERDICT where every one passes, else DRAFT."""
     results = check(campaign, frontier)
     passes = bool(results) and all(result.passes for result in results)
-    rigors = [cell.context.grounding.sol_rigor for cell in campaign.cells]
+    rigors = [evidence.carried_rigor(cell) for cell in campaign.cells]
     known = [rigor for rigor in rigors if rigor is not None]
     return CampaignVerdict(
         slug=campaign.slug,
@@ -57,6 +65,11 @@ def judge(campaign: Campaign, frontier: Frontier, taken_at: str) -> CampaignVerd
         sol_rigor=min(known, key=RIGORS.index) if known and len(known) == len(rigors) else None,
         taken_at=taken_at,
     )
+
+
+def _is_whole(lever: Lever) -> bool:
+    """Whether a lever says what it may unlock, and how that would be proved."""
+    return not is_nothing(lever.gate) and (lever.max_win is not None or lever.share is not None)
 
 
 def _next_lever(campaign: Campaign, frontier: Frontier) -> Iterator[GateResult]:
@@ -70,14 +83,23 @@ def _next_lever(campaign: Campaign, frontier: Frontier) -> Iterator[GateResult]:
                 ("unlock", lever.unlock),
                 ("gate", lever.gate),
             )
-            if not value.strip()
+            if is_nothing(value)
         ]
         if blank:
             yield draft("next-lever", f"next_lever says no {', '.join(blank)}", "next_lever", _NEXT)
         else:
             yield passed("next-lever", f"{lever.what} ({lever.unlock})", "next_lever")
     elif frontier.open:
-        yield passed("next-lever", frontier.open[0].what, "frontier")
+        whole = [lever for lever in frontier.open if _is_whole(lever)]
+        if whole:
+            yield passed("next-lever", whole[0].what, "frontier")
+        else:
+            yield draft(
+                "next-lever",
+                "no open lever says what it may win and which measurement would prove it",
+                "frontier",
+                "give findings in value-findings.yaml max_win and gate, or name next_lever",
+            )
     elif not campaign.cells:
         return
     elif config.wall:

@@ -14,6 +14,7 @@ from solscope.analysis.gates.results import (
     passed,
     refuted,
     time_share,
+    unroofed,
 )
 from solscope.model.campaign import Arm, Campaign, Cell, GateResult
 from solscope.model.conditions import Conditions, matched_sets
@@ -202,10 +203,10 @@ def _hardware_of(where: str, arm: Arm, cell: Cell, rows: Sequence[KernelVerdict]
     engaged = time_share(rows, lambda row: bool(is_engaged(row)))
     legacy = time_share(rows, _is_behind_its_chip)
     said = f"tensor cores do the work in {engaged:.0%} of {arm.name}'s kernel time"
-    if grade == 1 and engaged >= DECIDING_SHARE:
-        return refuted("hardware", f"H1 is declared and {said}", where, "grade it by what ran")
+    if known < 1.0:
+        said += f" (not measured in {1.0 - known:.0%} of it)"
     if grade <= 2:
-        return passed("hardware", f"H{grade} claims no tensor path; {said}", where)
+        return _graded_low(where, grade, known, engaged, said)
     if engaged + (1.0 - known) < DECIDING_SHARE:
         return refuted(
             "hardware",
@@ -231,6 +232,20 @@ def _hardware_of(where: str, arm: Arm, cell: Cell, rows: Sequence[KernelVerdict]
     return passed("hardware", f"H{grade}: {said}", where)
 
 
+def _graded_low(where: str, grade: int, known: float, engaged: float, said: str) -> GateResult:
+    """H1 and H2 claim no tensor path: graded down, an arm would look fair beside a slow one."""
+    if engaged >= DECIDING_SHARE:
+        return refuted("hardware", f"H{grade} is declared and {said}", where, "grade by what ran")
+    if engaged + (1.0 - known) >= DECIDING_SHARE:
+        return draft(
+            "hardware",
+            f"H{grade} is declared and tensor engagement was measured for {known:.0%} of the time",
+            where,
+            "collect tensor operations: `solscope plan --level roofline`",
+        )
+    return passed("hardware", f"H{grade} claims no tensor path; {said}", where)
+
+
 def _is_behind_its_chip(row: KernelVerdict) -> bool:
     capability = row.totals.device.compute_capability
     return (
@@ -250,8 +265,8 @@ def _performance_of(where: str, arm: Arm, cell: Cell, rows: Sequence[KernelVerdi
     if speed is None or counted < DECIDING_SHARE:
         return draft(
             "performance",
-            f"P{grade} is declared in {cell.id} and work was counted for {counted:.0%} of "
-            f"{arm.name}'s kernel time: busy percentages are no speed of light",
+            f"P{grade} is declared in {cell.id} and work was counted against a known roof for "
+            f"{counted:.0%} of {arm.name}'s kernel time: busy percentages are no speed of light",
             where,
             "count FLOP and DRAM bytes: `solscope plan --level roofline`",
         )
@@ -269,13 +284,16 @@ def _performance_of(where: str, arm: Arm, cell: Cell, rows: Sequence[KernelVerdi
 def speed_of_light(rows: Sequence[KernelVerdict]) -> tuple[float | None, float]:
     """(time at the speed of light over time taken, the share of time that this covers).
 
-    Only kernels whose work was counted enter; ``None`` where there is none.
+    Only kernels whose work was counted, and all of it against a roof, enter; ``None`` where there
+    is none.
     """
     ideal = taken = 0.0
     for row in rows:
         best, time = row.point.profiled_binding, row.totals.duration_ns
-        if best is not None and time is not None:
+        if best is not None and time is not None and not unroofed(row):
             ideal += min(best.value, 1.0) * time
             taken += time
-    counted = time_share(rows, lambda row: row.point.profiled_binding is not None)
+    counted = time_share(
+        rows, lambda row: row.point.profiled_binding is not None and not unroofed(row)
+    )
     return (ideal / taken if taken else None), counted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
 from solscope.analysis.gates.results import (
@@ -13,8 +14,11 @@ from solscope.analysis.gates.results import (
     refuted,
     things,
     time_share,
+    unroofed,
 )
 from solscope.model.campaign import Campaign, Cell, Claim, GateResult
+from solscope.model.context import RIGORS
+from solscope.model.roofline import Chip
 from solscope.model.verdict import KernelVerdict
 
 LEAST_TRIALS = 3
@@ -52,10 +56,12 @@ def context(campaign: Campaign) -> Iterator[GateResult]:
 
 
 def ceiling(campaign: Campaign) -> Iterator[GateResult]:
-    """The ceilings that the context names are those that the percentages were taken of."""
+    """The chip and the ceilings that the context names are those that were measured."""
     for cell in campaign.cells:
-        used = {row.chip.key for row in cell.analysis.kernels if row.chip is not None}
-        stated = (cell.context.grounding.ceiling_key or "").partition(".")[0]
+        chips = {row.chip.key: row.chip for row in cell.analysis.kernels if row.chip is not None}
+        used = set(chips)
+        stated, _, metric = (cell.context.grounding.ceiling_key or "").partition(".")
+        hardware = cell.context.identity.hardware
         if not used:
             yield draft(
                 "ceiling",
@@ -72,8 +78,53 @@ def ceiling(campaign: Campaign) -> Iterator[GateResult]:
                 cell.id,
                 "correct grounding.ceiling_key, or import again with --hw-key",
             )
+        elif differing := _differing(cell):
+            yield refuted(
+                "ceiling",
+                differing,
+                cell.id,
+                "import again without --hw-key, or lay ceilings of this device over ours with "
+                "--ceilings",
+            )
+        elif metric and metric not in chips[stated].ceilings:
+            yield refuted(
+                "ceiling",
+                f"{stated} has no ceiling {metric}",
+                cell.id,
+                f"name the chip alone, or one of {', '.join(sorted(chips[stated].ceilings))}",
+            )
+        elif hardware is not None and not _names(hardware, cell, chips[stated]):
+            yield refuted(
+                "ceiling",
+                f"the context says that it ran on {hardware}, the reports are of {stated}",
+                cell.id,
+                "correct identity.hardware, or import the reports of that hardware",
+            )
         else:
             yield passed("ceiling", f"percentages are of {stated}", cell.id)
+
+
+def _differing(cell: Cell) -> str:
+    """How the device is not the product that the percentages are of; empty where it is."""
+    facts = [
+        finding.fact
+        for row in cell.analysis.kernels
+        for finding in row.findings
+        if finding.code == "device-differs"
+    ]
+    return facts[0] if facts else ""
+
+
+def _names(hardware: str, cell: Cell, chip: Chip) -> bool:
+    """Whether every word of it is one of the chip's key, its name or the device's own name."""
+    devices = {row.totals.device.name or "" for row in cell.analysis.kernels}
+    known = {word for name in (chip.key, chip.name, *devices) for word in _words(name)}
+    said = set(_words(hardware))
+    return bool(said) and said <= known
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", name.lower())
 
 
 def trials(campaign: Campaign) -> Iterator[GateResult]:
@@ -87,16 +138,12 @@ def trials(campaign: Campaign) -> Iterator[GateResult]:
         elif not (math.isfinite(trials.mean) and math.isfinite(trials.std) and trials.std > 0):
             yield draft(
                 "trials",
-                f"{trials.mean:g} ± {trials.std:g} {trials.unit} is no spread that was measured",
+                f"{trials.spread()} is no spread that was measured",
                 cell.id,
                 promote,
             )
         else:
-            yield passed(
-                "trials",
-                f"{trials.quantity} {trials.mean:g} ± {trials.std:g} {trials.unit}, n = {trials.n}",
-                cell.id,
-            )
+            yield passed("trials", trials.text(), cell.id)
 
 
 def capture(campaign: Campaign) -> Iterator[GateResult]:
@@ -118,6 +165,7 @@ def rigor(campaign: Campaign) -> Iterator[GateResult]:
     for cell in campaign.cells:
         stated = cell.context.grounding.sol_rigor
         counted = time_share(cell.analysis.kernels, lambda k: k.totals.intensity_pair is not None)
+        busy = time_share(cell.analysis.kernels, _has_percentages)
         if stated is None:
             yield draft("rigor", "no sol_rigor stated", cell.id, "state grounding.sol_rigor")
         elif stated == "L4" and counted < DECIDING_SHARE:
@@ -128,8 +176,33 @@ def rigor(campaign: Campaign) -> Iterator[GateResult]:
                 cell.id,
                 "capture with `solscope plan --level roofline`, or state L3",
             )
+        elif stated == "L3" and max(busy, counted) < DECIDING_SHARE:
+            yield refuted(
+                "rigor",
+                f"L3 is stated and ncu's percentages of peak are there for {busy:.0%} of the "
+                "kernel time: times alone carry L2",
+                cell.id,
+                "capture with `solscope plan`, or state L2",
+            )
         else:
             yield passed("rigor", f"{stated}; counted for {counted:.0%} of the time", cell.id)
+
+
+def _has_percentages(row: KernelVerdict) -> bool:
+    return row.totals.sm_busy_pct is not None or row.totals.dram_pct is not None
+
+
+def carried_rigor(cell: Cell) -> str | None:
+    """The stated rigor, no higher than what was measured carries; ``None`` where none is stated."""
+    stated = cell.context.grounding.sol_rigor
+    if stated is None:
+        return None
+    rows = cell.analysis.kernels
+    if time_share(rows, lambda k: k.totals.intensity_pair is not None) >= DECIDING_SHARE:
+        most = "L4"
+    else:
+        most = "L3" if time_share(rows, _has_percentages) >= DECIDING_SHARE else "L2"
+    return min(stated, most, key=RIGORS.index)
 
 
 def claims(campaign: Campaign) -> Iterator[GateResult]:
@@ -165,10 +238,19 @@ def _at_roof(cell: Cell, row: KernelVerdict) -> GateResult:
     if row.verdict.is_at_roof:
         stands = "" if best is None else f"{best.resource} {best.value:.1%} of {best.ceiling}"
         return passed("claims", f"at the roof: {stands}", where)
-    if row.verdict.is_at_roof is None or best is None:
+    roofless = unroofed(row)
+    if row.verdict.is_at_roof is None or best is None or roofless:
+        counted = "no work was counted that could show it"
+        if best is not None:
+            counted = (
+                f"counted are {best.value:.1%} of {best.ceiling}; what may stand nearer was not "
+                "counted"
+            )
+        if roofless:
+            counted = f"the roof of its tensor work ({', '.join(roofless)}) is not known"
         return draft(
             "claims",
-            f"claimed at the roof, and no work was counted that could show it{beside}",
+            f"claimed at the roof, and {counted}{beside}",
             where,
             "count FLOP and DRAM bytes: `solscope plan --level roofline`",
         )

@@ -15,6 +15,7 @@ SOURCES = "capture_sources.json"
 PROFILES = "ncu-profiles"
 CONTEXT = "context.yaml"
 MANIFEST = "manifest.json"
+RECEIPTS = "receipts.jsonl"
 REPORTS = (".ncu-rep", ".ncu-repz", ".ncu-rep.gz")
 RAW, SPEED = "-raw.csv", "-sol.csv"
 
@@ -37,6 +38,7 @@ class NcuFiles:
     reports: tuple[Path, ...]
     pages: tuple[Page, ...]
     context: Path | None
+    receipts: Path | None
 
 
 def declared(folder: Path) -> tuple[str, ...] | str:
@@ -74,13 +76,14 @@ def find(folder: Path, captured_sources: tuple[str, ...]) -> NcuFiles:
         reports = tuple(path for path in files if path.name.endswith(REPORTS))
         pages = _pages(files, {_stem(path) for path in reports})
         if reports or pages:
-            context = folder / CONTEXT
+            context, receipts = folder / CONTEXT, folder / RECEIPTS
             found = NcuFiles(
                 folder=folder,
                 captured_sources=captured_sources,
                 reports=reports,
                 pages=pages,
                 context=context if context.is_file() else None,
+                receipts=receipts if receipts.is_file() else None,
             )
             _refuse_empty(found)
             return found

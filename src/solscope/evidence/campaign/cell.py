@@ -114,6 +114,7 @@ def decode(raw: bytes, *, cell_id: str, context: MeasurementContext, where: str)
             where=where,
             hint=_HINT,
         )
+    _refuse_edited(wire.kernels, analysis, where)
     return Cell(
         id=cell_id,
         analysis=analysis,
@@ -124,6 +125,30 @@ def decode(raw: bytes, *, cell_id: str, context: MeasurementContext, where: str)
         run_id=ours.run_id,
         added_at=ours.added_at,
     )
+
+
+_JUDGED = (
+    *KEYS,
+    "launches",
+    "time_share",
+    "is_at_roof",
+    "speed_of_light_profiled",
+    "speed_of_light_datasheet",
+)
+
+
+def _refuse_edited(kernels: list[dict[str, Any]], analysis: Analysis, where: str) -> None:
+    """Gates read our part and the lake the version 1 keys: they must say the same."""
+    for index, (said, row) in enumerate(zip(kernels, analysis.kernels, strict=True)):
+        ours = _kernel(row, analysis)
+        for key in _JUDGED:
+            if key in said and said[key] != ours[key]:
+                raise ReportError(
+                    f"kernels[{index}].{key} is {said[key]!r} and was measured as {ours[key]!r}: "
+                    "the file was changed by hand",
+                    where=where,
+                    hint=_HINT,
+                )
 
 
 _HINT = "import the bundle again: solscope campaign add SLUG --cell CELL BUNDLE"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from solscope.evidence.campaign import text
-from solscope.model.context import RIGORS, SECTIONS, MeasurementContext
+from solscope.model.context import RIGORS, SECTIONS, MeasurementContext, Trials
 
 _HINT = "see docs/reference/campaign-files.md for the sections of context.yaml"
 
@@ -19,6 +20,18 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "grounding.sol_rigor": RIGORS,
 }
 
+
+# What a number can be at all; every other number counts things that there is at least one of.
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "serving.gpu_memory_utilization": (1e-3, 1.0),
+    "workload.output_tokens": (0.0, math.inf),
+}
+_KINDS: Mapping[Any, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
 
 # The flat names that a capture writes on its own, before people add the rest.
 _OF_A_CAPTURE: Mapping[str, str] = {
@@ -109,16 +122,59 @@ def _value(name: str, value: object, kind: Any, refused: dict[str, str]) -> Any:
     try:
         taken = msgspec.convert(value, type=kind)
     except msgspec.ValidationError as error:
-        refused[name] = f"{_one_line(str(error))}: {value!r}"
+        refused[name] = _of_another_kind(value, kind) or f"{_one_line(str(error))}: {value!r}"
         return None
-    choices = _CHOICES.get(name)
-    if choices is not None and taken not in choices:
-        refused[name] = f"one of {', '.join(choices)}, not {value!r}"
-        return None
-    if isinstance(taken, str) and not taken.strip():
-        refused[name] = "empty"
+    why = _why_not(name, taken)
+    if why is not None:
+        refused[name] = why
         return None
     return taken
+
+
+def _why_not(name: str, taken: object) -> str | None:
+    """Why a value of the right kind cannot be what was meant."""
+    choices = _CHOICES.get(name)
+    if choices is not None and taken not in choices:
+        return f"one of {', '.join(choices)}, not {taken!r}"
+    if isinstance(taken, str):
+        return None if taken.strip() else "empty"
+    if isinstance(taken, Trials):
+        return _why_no_trials(taken)
+    if isinstance(taken, bool) or not isinstance(taken, int | float):
+        return None
+    low, high = _RANGES.get(name, (1.0, math.inf))
+    if math.isfinite(taken) and low <= taken <= high:
+        return None
+    span = f"{low:g} or more" if high == math.inf else f"above 0, up to {high:g}"
+    return f"{span}, not {taken:g}"
+
+
+def _why_no_trials(trials: Trials) -> str | None:
+    if trials.n < 1:
+        return f"n is {trials.n}, no number of trials"
+    if not (math.isfinite(trials.mean) and math.isfinite(trials.std)) or trials.std < 0:
+        return f"{trials.mean:g} ± {trials.std:g} is no mean and spread"
+    blank = [name for name in ("quantity", "unit") if not getattr(trials, name).strip()]
+    return f"{' and '.join(blank)} not stated" if blank else None
+
+
+def _of_another_kind(value: object, kind: Any) -> str | None:
+    """What a plain field expects, in words; YAML turns bare words, dates and versions around."""
+    expected = next((words for plain, words in _KINDS.items() if kind == (plain | None)), None)
+    if expected is None:
+        return None
+    quote = expected == "text" and not isinstance(value, dict | list)
+    advice = ": put it in quotes" if quote else ""
+    return f"{expected} is expected, and this is {_shown(value)}{advice}"
+
+
+def _shown(value: object) -> str:
+    """A value as YAML read it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return repr(value) if isinstance(value, str) else str(value)
 
 
 @lru_cache(maxsize=16)

@@ -8,12 +8,15 @@ import msgspec
 
 from solscope.errors import ReportError
 from solscope.evidence.campaign import text
-from solscope.model.campaign import COSTS, FindingStatus, ValueFinding
+from solscope.model.campaign import COSTS, FindingStatus, ValueFinding, is_nothing
 
 _HINT = (
     "each finding needs id, title, status (done, in progress, not done, closed negative) and "
     "next_lever; a closed negative one needs why"
 )
+
+
+_OPEN = (FindingStatus.IN_PROGRESS, FindingStatus.NOT_DONE)
 
 
 class _Row(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,8 +62,12 @@ def _check(row: _Row, seen: set[str], where: str) -> None:
     problem = None
     if row.id in seen:
         problem = "stands twice"
+    elif not (row.id.strip() and row.title.strip()):
+        problem = "has no id or no title"
     elif not row.next_lever.strip():
         problem = "has no next_lever"
+    elif row.status in _OPEN and is_nothing(row.next_lever):
+        problem = f"is {row.status.value} and its next_lever is {row.next_lever!r}"
     elif row.status is FindingStatus.CLOSED_NEGATIVE and not (row.why or "").strip():
         problem = "is closed negative and does not say why"
     elif row.cost is not None and row.cost not in COSTS:

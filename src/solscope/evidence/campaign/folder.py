@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from solscope.errors import UsageError
+from solscope.errors import ReportError, UsageError
 from solscope.evidence.campaign import cell as cells
 from solscope.evidence.campaign import config as configs
 from solscope.evidence.campaign import context as contexts
@@ -17,6 +17,7 @@ from solscope.model.campaign import Campaign, CampaignConfig, Cell
 from solscope.model.context import MeasurementContext
 
 KERNELS, CONTEXT, CONFIG = "ncu_kernels.json", "context.yaml", "config.yaml"
+RECEIPTS = "receipts.jsonl"
 FINDINGS = "value-findings.yaml"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -136,10 +137,25 @@ def _context(path: Path) -> MeasurementContext:
     return contexts.read(path) if path.is_file() else MeasurementContext()
 
 
-def write_cell(folder: CampaignFolder, cell: Cell, context: bytes | None) -> tuple[Path, ...]:
-    """Write a cell; its context first, so that no reader sees kernels under an old context."""
-    written = []
-    if context is not None:
-        written.append(text.write_whole(folder.cell_file(cell.id, CONTEXT), context))
-    written.append(text.write_whole(folder.cell_file(cell.id), cells.encode(cell)))
-    return tuple(written)
+def write_cell(
+    folder: CampaignFolder,
+    cell: Cell,
+    context: bytes | None,
+    beside: Sequence[tuple[str, bytes]] = (),
+) -> tuple[Path, ...]:
+    """Write a cell, and files ``beside`` it by name, and read it again.
+
+    Its context comes first, so that no reader sees kernels under an old context. Raises
+    ReportError where what lies there then is not what was written.
+    """
+    files = [] if context is None else [(folder.cell_file(cell.id, CONTEXT), context)]
+    files += [(folder.cell_file(cell.id, name), content) for name, content in beside]
+    files.append((folder.cell_file(cell.id), cells.encode(cell)))
+    written = text.write_together(files)
+    if RECEIPTS not in (name for name, _content in beside):
+        # Those of a capture that was in the cell before.
+        folder.cell_file(cell.id, RECEIPTS).unlink(missing_ok=True)
+    found = read_cell(folder, cell.id)
+    if found is None or len(found.analysis.kernels) != len(cell.analysis.kernels):
+        raise ReportError("what was written is not what lies there", where=str(written[-1]))
+    return written

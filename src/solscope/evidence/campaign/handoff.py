@@ -13,10 +13,13 @@ def merged(existing: str | None, title: str, ours: str) -> str:
     '# mine'
     """
     part = f"{BEGIN}\n\n{ours.strip()}\n\n{END}"
+    if existing is not None and "\r\n" in existing:
+        part = part.replace("\n", "\r\n")
     if existing is None or not existing.strip():
         return f"# {title}\n\n{part}\n"
     begin = existing.rfind(BEGIN)  # an earlier mark without its end is people's by now
     end = existing.find(END, begin)
     if 0 <= begin < end:
         return f"{existing[:begin]}{part}{existing[end + len(END) :]}"
-    return f"{existing.rstrip()}\n\n{part}\n"
+    line = "\r\n" if "\r\n" in existing else "\n"
+    return f"{existing.rstrip()}{line}{line}{part}{line}"

@@ -227,13 +227,17 @@ def _internals(made: Run, world: World) -> Facts:
 
 
 def _per_kernel(kernels: Sequence[KernelTotals]) -> Mapping[str, Mapping[str, Any]]:
-    """By name, the longest of that name; others of it say their grid and block."""
+    """By name, the longest of that name; others of it say their grid and block.
+
+    Kernels that differ in neither, such as two types of one template, are numbered.
+    """
     named: dict[str, Mapping[str, Any]] = {}
     for totals in kernels:
         key = totals.name
         if key in named:
             key = f"{key} [{_size(totals.key.grid)}, {_size(totals.key.block)}]"
-        named.setdefault(key, _internals_of(totals))
+        alike = sum(other == key or other.startswith(f"{key} #") for other in named)
+        named[key if not alike else f"{key} #{alike + 1}"] = _internals_of(totals)
     return named
 
 

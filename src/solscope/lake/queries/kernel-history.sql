@@ -1,7 +1,9 @@
--- Each kernel month by month: launches, mean duration_ns, mean % of peak, on each hardware.
+-- Each kernel and launch shape month by month: launches, mean duration_ns, mean % of peak.
 SELECT
     name,
     hardware,
+    grid,
+    block,
     month,
     count(*) AS launches,
     count(DISTINCT campaign) AS campaigns,
@@ -9,5 +11,5 @@ SELECT
     avg(achieved_dram_pct_peak) AS mean_dram_pct_peak,
     avg(achieved_sm_pct_peak) AS mean_sm_pct_peak
 FROM kernel_launches
-GROUP BY name, hardware, month
-ORDER BY name, hardware, month
+GROUP BY name, coalesce(name_full, name), hardware, grid, block, month
+ORDER BY name, hardware, grid, block, month

@@ -6,7 +6,8 @@ SELECT
     c.strict,
     c.gap_count,
     (SELECT sum(k.kernel_time_ns) FROM kernels k WHERE k.campaign = c.campaign) AS time_ns,
-    array_to_string(json_extract_string(c.gaps_json, '$[*].gate'), ', ') AS gates,
+    array_to_string(list_sort(list_distinct(json_extract_string(c.gaps_json, '$[*].gate'))), ', ')
+        AS gates,
     c.published_at
 FROM campaigns c
 WHERE c.tier = 'DRAFT'

@@ -2,12 +2,15 @@
 SELECT
     hardware,
     name,
-    count(*) AS cells,
+    count(DISTINCT coalesce(name_full, name)) AS variants,
+    count(DISTINCT campaign || '/' || cell) AS cells,
     sum(kernel_time_ns) AS time_ns,
     sum(kernel_time_ns * speed_of_light_profiled) / sum(kernel_time_ns)
         FILTER (WHERE speed_of_light_profiled IS NOT NULL) AS speed_of_light,
-    sum(kernel_time_ns * (1 - speed_of_light_profiled)) AS lost_ns,
-    count(*) FILTER (WHERE speed_of_light_profiled IS NULL) AS cells_unmeasured
+    sum(kernel_time_ns * greatest(1 - speed_of_light_profiled, 0))
+        FILTER (WHERE speed_of_light_profiled IS NOT NULL) AS lost_ns,
+    count(DISTINCT campaign || '/' || cell) FILTER (WHERE speed_of_light_profiled IS NULL)
+        AS cells_unmeasured
 FROM kernels
 GROUP BY hardware, name
 ORDER BY lost_ns DESC NULLS LAST, time_ns DESC NULLS LAST, hardware, name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from solscope.model.campaign import (
@@ -15,7 +15,9 @@ from solscope.model.campaign import (
     Lever,
     Standing,
 )
-from solscope.model.context import SECTIONS, Trials
+from solscope.model.context import SECTIONS, Trials, exact
+from solscope.model.finding import Severity
+from solscope.render.campaign import comparison
 from solscope.render.campaign.frontier import win
 from solscope.render.view import numbers
 from solscope.render.view import page as view
@@ -24,6 +26,9 @@ from solscope.render.view.rows import Row
 
 MOST_ROWS = 22
 """Kernels on pages 3 and 4, which are one page each; all of them stand in the appendix."""
+
+MOST_COMPARED = 60
+"""Kernels that several cells share, longest first."""
 
 MOST_CELLS = 4
 """Contexts beside each other on page 2; the others stand in the appendix."""
@@ -58,16 +63,20 @@ def content(campaign: Campaign, verdict: CampaignVerdict, frontier: Frontier) ->
         "gates": [_gate(result) for result in verdict.results],
         "next": _next(campaign, frontier),
         "levers": [_lever(lever) for lever in frontier.open[:MOST_LEVERS]],
+        "all_levers": [_lever(lever) for lever in frontier.open],
         "refuted": [{"title": clean(f.title), "why": clean(f.why or "")} for f in frontier.refuted],
         "contexts": contexts[:1],
         "more_contexts": contexts[1:],
         "kernels": [_brief(cell, row) for cell, row in rows[:MOST_ROWS]],
         "all_kernels": [_kernel(cell, row) for cell, row in rows],
         "more_kernels": max(len(rows) - MOST_ROWS, 0),
-        "warps": [_warps(cell, row) for cell, row in rows[:MOST_ROWS]],
-        "comparison": _comparison(pages),
+        "most": MOST_ROWS,
+        "warps": [_short(_warps(cell, row), _WARP_WIDTHS) for cell, row in rows[:MOST_ROWS]],
+        "all_warps": [_warps(cell, row) for cell, row in rows],
+        "comparison": comparison.content(pages, MOST_COMPARED),
         "observations": list(_observations(rows)),
-        "mechanisms": [_mechanism(cell, row) for cell, row in rows[:MOST_ROWS]],
+        "cautions": list(_cautions(campaign.cells)),
+        "mechanisms": [_mechanism(cell, row) for cell, row in rows],
         "provenance": [_source(cell, page) for cell, page in pages],
         "ceilings": _ceilings(pages),
         "rubric": [
@@ -179,9 +188,9 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Trials):
-        return clean(f"{value.quantity} {value.mean:g} ± {value.std:g} {value.unit}, n = {value.n}")
+        return clean(value.text())
     if isinstance(value, float):
-        return f"{value:g}"
+        return exact(value)
     return clean(str(value))
 
 
@@ -227,17 +236,22 @@ def _kernel(cell: Cell, row: Row) -> dict[str, str]:
 
 def _brief(cell: Cell, row: Row) -> dict[str, str]:
     """The same on two lines at most, for a table that is one page."""
-    shown = _kernel(cell, row)
-    short = {"name": 40, "shape": 44, "family": 20, "cell": 14}
-    return {**shown, **{key: numbers.shorten(shown[key], most) for key, most in short.items()}}
+    return _short(_kernel(cell, row), {"name": 40, "shape": 80, "family": 20, "cell": 26})
+
+
+_WARP_WIDTHS = {"name": 48, "cell": 26}
+
+
+def _short(shown: dict[str, str], widths: Mapping[str, int]) -> dict[str, str]:
+    return {**shown, **{key: numbers.shorten(shown[key], most) for key, most in widths.items()}}
 
 
 def _warps(cell: Cell, row: Row) -> dict[str, str]:
     stalls = ", ".join(f"{s.reason} {s.text}" for s in row.stalls[:3])
     facts = dict(row.facts)
     return {
-        "cell": numbers.shorten(cell.id, 14),
-        "name": numbers.shorten(row.name, 48),
+        "cell": cell.id,
+        "name": row.name,
         "occupancy": row.occupancy.text,
         "limiter": row.limiter or ABSENT,
         "registers": facts.get("registers per thread", facts.get("registers", ABSENT)),
@@ -247,37 +261,9 @@ def _warps(cell: Cell, row: Row) -> dict[str, str]:
     }
 
 
-def _comparison(pages: Sequence[tuple[Cell, view.Page]]) -> dict[str, Any]:
-    """Kernels by name across cells: time a launch and speed of light, each with its own shape."""
-    names: dict[str, dict[str, Row]] = {}
-    for cell, page in pages:
-        for row in page.rows:
-            names.setdefault(row.name, {}).setdefault(cell.id, row)
-    ids = [cell.id for cell, _ in pages]
-    rows = [
-        {
-            "name": name,
-            "values": [
-                f"{_each(found[i])} · {found[i].profiled.cell.text}" if i in found else ABSENT
-                for i in ids
-            ],
-        }
-        for name, found in names.items()
-        if len(found) > 1
-    ]
-    shapes = [clean(cell.context.shape()) for cell, _ in pages]
-    return {"cells": ids, "shapes": shapes, "rows": rows[:MOST_ROWS], "several": len(ids) > 1}
-
-
-def _each(row: Row) -> str:
-    if row.time.raw is None or not row.launches.raw:
-        return ABSENT
-    return numbers.duration(row.time.raw / row.launches.raw)
-
-
 def _observations(rows: Sequence[tuple[Cell, Row]]) -> Iterator[dict[str, str]]:
     """What was measured, and nothing else."""
-    for cell, row in rows[:MOST_ROWS]:
+    for cell, row in rows:
         facts = [f"{row.time.text} in {row.launches_text}"]
         if row.profiled.cell.raw is not None:
             facts.append(row.profiled.basis)
@@ -288,6 +274,23 @@ def _observations(rows: Sequence[tuple[Cell, Row]]) -> Iterator[dict[str, str]]:
         if row.sm_busy.raw is not None and row.profiled.cell.raw is None:
             facts.append(f"SM busy {row.sm_busy.text} (a percentage; no work was counted)")
         yield {"cell": cell.id, "name": row.name, "text": "; ".join(facts)}
+
+
+def _cautions(cells: Sequence[Cell]) -> Iterator[dict[str, str]]:
+    """What a reader must know of a number, such as why one is above 100 %; each fact once."""
+    for cell in cells:
+        found: dict[tuple[str, str], list[str]] = {}
+        for row in cell.analysis.kernels:
+            for finding in row.findings:
+                if finding.severity is not Severity.INFO:
+                    key = (finding.fact, finding.remedy)
+                    found.setdefault(key, []).append(row.totals.name)
+        for (fact, remedy), names in found.items():
+            yield {
+                "cell": cell.id,
+                "name": clean(_places(list(dict.fromkeys(names)))),
+                "text": clean(f"{fact}: {remedy}"),
+            }
 
 
 def _mechanism(cell: Cell, row: Row) -> dict[str, str]:

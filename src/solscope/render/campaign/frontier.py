@@ -11,6 +11,7 @@ from solscope.render.view import numbers
 from solscope.render.view.numbers import ABSENT, clean
 
 MOST_LEVERS = 20
+LONGEST = 400
 _FRONTIER = "solscope.frontier/1"
 
 
@@ -30,7 +31,7 @@ def terminal(found: Sequence[tuple[Campaign, Frontier]], *, width: int) -> str:
     for rank, (slug, lever) in enumerate(rows[:MOST_LEVERS], start=1):
         lines += _lever(rank, slug if several else "", lever, max(width, 60))
     if len(rows) > MOST_LEVERS:
-        lines.append(f"and {len(rows) - MOST_LEVERS} smaller levers")
+        lines.append(f"and {len(rows) - MOST_LEVERS} smaller levers: --format json lists all")
     lines += [
         line
         for campaign, frontier in found
@@ -44,7 +45,8 @@ def _lever(rank: int, slug: str, lever: Lever, width: int) -> Iterator[str]:
     where = f"{slug}: " if slug else ""
     where += f"{lever.cell}: " if lever.cell else ""
     status = "" if lever.status.value == "not done" else f" [{lever.status.value}]"
-    yield from wrapped(f"{where}{clean(lever.what)}{status}", head, width)
+    what = numbers.shorten(clean(lever.what), LONGEST)
+    yield from wrapped(f"{where}{what}{status}", head, width)
     notes = (
         f"because {clean(lever.rests_on)}",
         f"of {lever.basis}; {lever.confidence}",
@@ -88,8 +90,11 @@ def _handoff(campaign: Campaign, frontier: Frontier, tier: str) -> Iterator[str]
     yield ""
     stated = campaign.config.next_lever
     if stated is not None:
-        yield f"Next, as stated: {_plain(stated.what)}. Unlocks: {_plain(stated.unlock)}. "
-        yield f"Gate: {_plain(stated.gate)}."
+        what, unlock, gate = (
+            _plain(said).rstrip(".") for said in (stated.what, stated.unlock, stated.gate)
+        )
+        yield f"Next, as stated: {what}. Unlocks: {unlock}."
+        yield f"Gate: {gate}."
         yield ""
     if frontier.open:
         yield "| # | wins at most | of | cost | lever | rests on | gate |"
@@ -98,6 +103,10 @@ def _handoff(campaign: Campaign, frontier: Frontier, tier: str) -> Iterator[str]
             what = f"{lever.cell}: {lever.what}" if lever.cell else lever.what
             cells = (lever.basis, lever.cost or ABSENT, what, lever.rests_on, lever.gate)
             yield f"| {rank} | {win(lever)} | {' | '.join(_plain(c) for c in cells)} |"
+        if len(frontier.open) > MOST_LEVERS:
+            yield ""
+            left = len(frontier.open) - MOST_LEVERS
+            yield f"And {left} smaller levers: `solscope next --format json` lists all."
     else:
         wall = campaign.config.wall
         yield "No lever is open. " + (

@@ -8,7 +8,7 @@ from typing import Any
 from solscope.model.campaign import Frontier, Lever
 from solscope.model.conditions import shape
 from solscope.model.history import Change, PastKernel, Standing
-from solscope.render.campaign.frontier import MOST_LEVERS, lever_values, win, wrapped
+from solscope.render.campaign.frontier import LONGEST, MOST_LEVERS, lever_values, win, wrapped
 from solscope.render.view import numbers
 from solscope.render.view.numbers import ABSENT, clean
 
@@ -39,7 +39,7 @@ def terminal(
 def _standing(rank: int, standing: Standing, width: int) -> Iterator[str]:
     lever = standing.best
     head = f"{rank:>2}  wins at most {win(lever):>8}  cost {lever.cost or ABSENT:<8} "
-    yield from wrapped(clean(lever.what), head, width)
+    yield from wrapped(numbers.shorten(clean(lever.what), LONGEST), head, width)
     where = ", ".join(_open(slug, found) for slug, found in standing.open)
     notes = [f"open in {where}", f"because {clean(lever.rests_on)}"]
     notes += [f"of {lever.basis}; {lever.confidence}"]

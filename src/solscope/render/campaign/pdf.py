@@ -13,6 +13,7 @@ from typing import Any
 
 from solscope.render import figure
 from solscope.render.campaign.scatter import Scatter
+from solscope.render.view import fonts
 
 ROOFLINE_PAGE = 5
 
@@ -51,7 +52,9 @@ def document(content: dict[str, Any], scatters: Sequence[Scatter]) -> bytes:
         shown = {**content, "figures": figures, "no_figures": no_figures}
         source = (files("solscope.render") / "templates" / "campaign.typ").read_bytes()
         (root / "campaign.typ").write_bytes(source)
-        (root / "campaign.json").write_text(json.dumps(shown), "utf-8")
+        drawn = fonts.shown(shown)
+        drawn["note"] = fonts.NOTE + " report.html has them." if drawn != shown else ""
+        (root / "campaign.json").write_text(json.dumps(drawn), "utf-8")
         # System fonts would make the same campaign look different from machine to machine.
         pages: bytes = typst.compile(root / "campaign.typ", root=root, ignore_system_fonts=True)
     return pages
@@ -62,7 +65,7 @@ def _figures(root: Path, scatters: Sequence[Scatter]) -> list[dict[str, Any]]:
     for scatter in scatters:
         for definition in scatter.definitions:
             name = f"figure-{len(found)}.pdf"
-            (root / name).write_bytes(figure.pdf(definition))
+            (root / name).write_bytes(figure.pdf(fonts.shown(definition)))
             found.append({"cell": scatter.cell, "file": name, "placed": ""})
         if scatter.panels:
             found[-1]["placed"] = scatter.placed_by_percent

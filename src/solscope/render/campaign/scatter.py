@@ -12,7 +12,11 @@ from solscope.model.roofline import Ceiling
 from solscope.model.verdict import Analysis, KernelVerdict
 from solscope.render import figure
 from solscope.render.figure.panels import Panel, panels
+from solscope.render.view import numbers
 from solscope.render.view import page as view
+
+MOST_HEIGHTS = 24
+"""Kernels of a ceiling whose heights a caption lists: about three lines."""
 
 PLACEHOLDER = "x is a placeholder: intensity unmeasured"
 
@@ -33,13 +37,13 @@ class Scatter:
 def of_cell(cell: Cell, category_ceilings: Mapping[str, str]) -> Scatter:
     """The charts of a cell. ``category_ceilings`` names a chip's ceiling by kernel category."""
     rows: list[KernelVerdict] = []
-    heights: dict[int, str] = {}
+    heights: dict[int, tuple[str, str]] = {}
     for rank, row in enumerate(cell.analysis.kernels, start=1):
         ceiling = _ceiling(row, category_ceilings)
         if ceiling is None or row.totals.sm_busy_pct is None:
             rows.append(row)
             continue
-        heights[rank] = f"#{rank} {row.totals.sm_busy_pct:.1f} % of {ceiling.key}"
+        heights[rank] = (f"#{rank} {numbers.percent(row.totals.sm_busy_pct)}", ceiling.key)
         rate = row.totals.sm_busy_pct / 100 * ceiling.peak
         rows.append(dataclasses.replace(row, point=dataclasses.replace(row.point, flop_per_s=rate)))
     shown = dataclasses.replace(cell.analysis, kernels=tuple(rows))
@@ -57,23 +61,51 @@ def _panels(shown: Analysis) -> tuple[Panel, ...]:
 
 
 def _ceiling(row: KernelVerdict, category_ceilings: Mapping[str, str]) -> Ceiling | None:
-    """The compute ceiling of the kernel's category, where its own FLOP were not counted."""
+    """The compute ceiling of the kernel's category, where its own FLOP were not counted.
+
+    What the counters say of its tensor work goes before: without any, or on another type, the
+    category's roof is not the kernel's.
+    """
     if row.point.flop_per_s is not None or row.chip is None:
         return None
-    ceiling = row.chip.ceilings.get(category_ceilings.get(row.identity.category, ""))
+    name = category_ceilings.get(row.identity.category, "")
+    # A family that streams from memory computes on the scalar pipes.
+    ceiling = row.chip.ceilings.get("fp32_tflops" if name == "dram" else name)
     if ceiling is None or not ceiling.units.endswith(("FLOP/s", "OP/s")):
         return None
-    return ceiling
+    return row.chip.ceilings.get(_own(row), ceiling)
 
 
-def _said(panel: Panel, heights: Mapping[int, str]) -> Panel:
+def _own(row: KernelVerdict) -> str:
+    """The ceiling of the type that its tensor cores ran on, of FP32 where they did nothing."""
+    if row.totals.tensor_engagement == "none":
+        return "fp32_tflops"
+    types = [
+        standing.resource.removeprefix("tensor:").removesuffix("_fp16acc")
+        for standing in sorted(row.point.profiled, key=lambda s: -s.value)
+        if standing.resource.startswith("tensor:")
+    ]
+    unit = "pops" if types and types[0].startswith("int") else "pflops"
+    return f"{types[0]}_dense_{unit}" if types else ""
+
+
+def _said(panel: Panel, heights: Mapping[int, tuple[str, str]]) -> Panel:
     if not any(row.rank in heights for row, _ in panel.members):
         return panel
-    line = "No FLOP counted for hollow markers: SM busy % of the family's ceiling, not a rate"
+    line = "No FLOP counted for hollow markers: SM busy % of a ceiling, not a rate"
     return dataclasses.replace(panel, subtitle=(*panel.subtitle, line), strip=PLACEHOLDER)
 
 
-def _caption(heights: Mapping[int, str]) -> str:
+def _caption(heights: Mapping[int, tuple[str, str]]) -> str:
+    """Every height where there are few; else the first, and how many more there are."""
     if not heights:
         return ""
-    return f"Heights that are SM busy percentages, not rates: {', '.join(heights.values())}."
+    by_ceiling: dict[str, list[str]] = {}
+    for height, key in heights.values():
+        by_ceiling.setdefault(key, []).append(height)
+    said = []
+    for key, found in by_ceiling.items():
+        more = len(found) - MOST_HEIGHTS
+        listed = ", ".join(found[:MOST_HEIGHTS]) + (f" and {more} more" if more > 0 else "")
+        said.append(f"{listed} of {key}")
+    return f"Heights that are SM busy percentages, not rates: {'; '.join(said)}."

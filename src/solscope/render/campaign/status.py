@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from solscope.render.campaign.pdf import HEADINGS, ROOFLINE_PAGE, PdfCheck
+from solscope.render.view import numbers
+from solscope.render.view.numbers import ABSENT
 
 STATUS_SCHEMA = "solscope.report-status/1"
 
@@ -49,10 +51,10 @@ def _why_empty(heading: str, content: dict[str, Any]) -> str | None:
         return None if heading in ("Next lever", "Gates") else "the campaign has no cell"
     if heading == "Roofline" and not content["drawn"]:
         return "no kernel could be placed: neither FLOP nor a busy percentage with a ceiling"
-    if heading == "Cells compared" and not content["comparison"]["rows"]:
+    if heading == "Cells compared" and not content["comparison"]["tables"]:
         return "no kernel is in more than one cell"
     if heading == "Stalls and occupancy" and all(
-        w["stalls"] == "not measured" and w["occupancy"] == "–" for w in content["warps"]
+        w["stalls"] == "not measured" and w["occupancy"] == ABSENT for w in content["all_warps"]
     ):
         return "neither stalls nor occupancy were collected"
     return None
@@ -69,7 +71,8 @@ def text(status: dict[str, Any]) -> str:
     rigor = status["sol_rigor"] or "not stated"
     lines = [
         f"{status['campaign']}: {status['tier']}, rigor {rigor}, "
-        f"{status['page_count']} pages, {status['kernel_rows']} kernels",
+        f"{numbers.things(status['page_count'], 'page')}, "
+        f"{numbers.things(status['kernel_rows'], 'kernel')}",
         *missing,
     ]
     return "\n".join(lines)

@@ -138,7 +138,7 @@ def row(
         bound=verdict.verdict.bound,
         bound_label=bounds.label(verdict.verdict.bound),
         bound_style=bounds.style(verdict.verdict.bound),
-        at_roof=_at_roof(verdict.verdict.is_at_roof),
+        at_roof=_at_roof(verdict),
         profiled=binding(point.profiled_binding, device, sm_clock, stated),
         sheet=binding(point.datasheet_binding, device, sm_clock, stated),
         intensity=_intensity(verdict),
@@ -186,10 +186,19 @@ def _by_value(standings: Sequence[Standing]) -> list[Standing]:
     return sorted(standings, key=lambda s: -s.value)
 
 
-def _at_roof(value: bool | None) -> str:
-    if value is None:
-        return "not claimed: neither FLOP nor bytes were counted"
-    return "yes" if value else "no"
+def _at_roof(verdict: KernelVerdict) -> str:
+    value = verdict.verdict.is_at_roof
+    if value is not None:
+        return "yes" if value else "no"
+    if verdict.point.intensity is not None:
+        return "not claimed: only a busy percentage is near a roof"
+    if verdict.totals.dram_bytes is not None:
+        flop = verdict.totals.flop
+        some = any(one is not None for one in (flop.fp64, flop.fp32, flop.fp16, flop.tensor))
+        return f"not claimed: {'not all' if some else 'no'} FLOP were counted"
+    if verdict.point.flop_per_s is not None:
+        return "not claimed: DRAM bytes were not counted"
+    return "not claimed: neither FLOP nor bytes were counted"
 
 
 def dimensions(size: Dim3) -> str:
