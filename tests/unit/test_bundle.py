@@ -167,6 +167,21 @@ def test_a_secret_of_the_command_is_masked_in_its_output(opened: bundle.Bundle) 
     assert stderr == MASK.encode() + b"\xff"
 
 
+def test_a_secret_inside_a_script_is_masked_in_its_output() -> None:
+    redactor = a_redactor()
+    shown = redactor.argv(["bash", "-c", "exec server m --token s3cretvalue"])
+    assert redactor.text("using s3cretvalue") == f"using {MASK}"
+    assert "s3cretvalue" not in " ".join(shown)
+
+
+def test_every_key_after_one_option_is_masked() -> None:
+    redactor = Redactor(lambda text: text, lambda name: name == "api-key")
+    argv = ["vllm", "serve", "m", "--api-key", "first-key", "second-key", "--port", "8"]
+    assert redactor.argv(argv) == [*argv[:4], MASK, MASK, "--port", "8"]
+    argv = ["curl", "--api-key", "first-key", "https://host/v1"]
+    assert redactor.argv(argv) == ["curl", "--api-key", MASK, "https://host/v1"]
+
+
 def test_short_values_are_not_hunted_in_output() -> None:
     redactor = a_redactor()
     redactor.argv(["x", "--token", "no"])

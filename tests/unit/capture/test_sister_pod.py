@@ -161,6 +161,19 @@ def test_a_plain_key_on_the_command_line_is_removed_and_never_shown() -> None:
     assert "hf_1234567890" not in repr(sister)
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["serve", "m", "--api-key", "one", "two", "--port", "8"], ["serve", "m", "--port", "8"]),
+        # Older releases take one key, and the model may come last.
+        (["serve", "--api-key", "one", "m"], ["serve", "m"]),
+    ],
+)
+def test_every_key_on_the_command_line_is_removed(given: list[str], kept: list[str]) -> None:
+    sister = a_sister(a_deployment(a_container(command=["vllm", *given])))
+    assert server_of(sister)["args"] == ["vllm", *kept]
+
+
 def test_a_plain_secret_in_a_start_script_refuses() -> None:
     script = "export HF_TOKEN=hf_1234567890; vllm serve m"
     sister = a_sister(a_deployment(a_container(command=["sh", "-c", script])))
