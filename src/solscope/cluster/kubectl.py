@@ -283,7 +283,11 @@ class Kubectl:
         version = str(obj["apiVersion"])
         group = version.rpartition("/")[0]
         arguments = ["api-resources", f"--api-group={group}", "--no-headers", "-o", "wide"]
-        table = self._run(arguments, version).decode(errors="replace")
+        done = self._spawn(arguments, timeout_s=self._timeout_s)
+        table, said = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        # Any group that is down (a broken metrics API) makes it fail, its table whole all the same.
+        if done.returncode != 0 and complaints.is_unreachable(said):
+            raise self._error(said, version)
         plural = f"{str(obj['kind']).lower()}s"
         for line in table.splitlines():
             if f" {obj['kind']} " in line:

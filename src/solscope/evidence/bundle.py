@@ -59,12 +59,17 @@ class Bundle:
     now: Callable[[], datetime]
 
     def record(
-        self, step: str, argv: Sequence[str], finished: Finished, begun: datetime
+        self,
+        step: str,
+        argv: Sequence[str],
+        finished: Finished,
+        begun: datetime,
+        run: str | None = None,
     ) -> tuple[str, Receipt]:
         """Write ``commands/NN-step.{cmd,stdout,stderr,exit}`` and a receipt; gives ``NN-step``.
 
-        ``.exit`` is written last: a command without it never ended. Raises UsageError for a
-        step that is no lower-case name.
+        ``.exit`` is written last: a command without it never ended. ``run`` names the capture
+        that the step belongs to. Raises UsageError for a step that is no lower-case name.
         """
         if not _STEP.match(step):
             raise UsageError(
@@ -90,9 +95,19 @@ class Bundle:
                 command=line,
                 exit_status=finished.exit_code,
                 artifacts=tuple(self._artifact(f"{COMMANDS}/{name}.{kind}") for kind in parts),
+                run=run,
             )
             receipts.append(self.folder, receipt)
         return name, receipt
+
+    def drop_unfinished(self) -> None:
+        """Remove what a crash left of a command whose recording it cut: no receipt names it."""
+        with files.locked(self.folder):
+            self._must_be_open()
+            commands = self.folder / COMMANDS
+            for path in sorted(commands.iterdir()):
+                if _NUMBERED.match(path.name) and not path.with_suffix(".exit").exists():
+                    path.unlink()
 
     def add(self, source: Path, inside: str) -> Receipt:
         """Copy a file into the bundle; gives its receipt.

@@ -120,6 +120,21 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
+@contextlib.contextmanager
+def claimed(folder: Path) -> Iterator[bool]:
+    """Whether this process alone has claimed a folder until the block ends; nobody waits."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+    finally:
+        os.close(handle)
+
+
 def entries(folder: Path) -> list[Path]:
     """Everything under a folder that is no folder itself, sorted; links are not followed."""
     found: list[Path] = []

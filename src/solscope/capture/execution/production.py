@@ -28,12 +28,26 @@ def _pods(cluster: Cluster, workload: Mapping[str, Any]) -> Iterator[PodState]:
     if str(workload.get("kind")) == "Pod":
         yield _pod(workload)
         return
-    labels = ((workload.get("spec") or {}).get("selector") or {}).get("matchLabels")
-    if not labels:
-        return
-    selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-    for pod in cluster.list("pods", labels=selector):
+    selector = ",".join(_requirements((workload.get("spec") or {}).get("selector") or {}))
+    for pod in cluster.list("pods", labels=selector) if selector else ():
         yield _pod(pod)
+
+
+def _requirements(selector: Mapping[str, Any]) -> Iterator[str]:
+    """A selector as ``kubectl -l`` takes it, requirement by requirement."""
+    plain = selector.get("matchLabels") or {}
+    yield from (f"{key}={value}" for key, value in sorted(plain.items()))
+    for item in selector.get("matchExpressions") or ():
+        key, values = item["key"], ",".join(item.get("values") or ())
+        match item["operator"]:
+            case "In":
+                yield f"{key} in ({values})"
+            case "NotIn":
+                yield f"{key} notin ({values})"
+            case "Exists":
+                yield str(key)
+            case "DoesNotExist":
+                yield f"!{key}"
 
 
 def _pod(pod: Mapping[str, Any]) -> PodState:

@@ -97,13 +97,17 @@ echo $! >"$folder/pid"
 """FOLDER PROGRAM JSON: start the load detached, so that no connection has to last as long."""
 
 READ_LOAD = """
-cat "$1/batches" 2>/dev/null || true
 pid=$(cat "$1/pid" 2>/dev/null || echo)
-if [ -z "$pid" ] || ! kill -0 "$pid" 2>/dev/null; then
+state=$(cat "/proc/${pid:-none}/stat" 2>/dev/null || true)
+state=${state##*) }
+cat "$1/batches" 2>/dev/null || true
+case ${state:-Z} in Z*|X*)
   echo '{"dead": true}'
-  tail -c 2000 "$1/out" >&2 2>/dev/null || true
-fi
+  tail -c 2000 "$1/out" >&2 2>/dev/null || true;;
+esac
 """
+"""FOLDER -> the batches, then ``dead`` where the load has ended: asked first, so that its last
+line is among them. Nobody may wait for it in its container: a zombie has ended, too."""
 
 END_SERVER = """
 signal=$1

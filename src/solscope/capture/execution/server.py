@@ -113,7 +113,8 @@ class Sister:
 
     def must_run(self) -> None:
         """Raise CaptureError where the pod or the server's container has ended."""
-        pod = pods.require(self.cluster, self.settings.experiment)
+        owner = (self.settings.sister_kind, self.settings.sister)
+        pod = pods.require(self.cluster, self.settings.experiment, owner)
         ended = pods.state_of(pod, self.settings.container).get("terminated")
         trouble = pods.of_pod(pod)
         if trouble is not None and trouble.is_final:

@@ -132,6 +132,7 @@ class Stage:
             (settings.sister_kind, settings.sister),
             settings.container,
             settings.limits.schedule_s,
+            self.tick,
         )
         node = (pod.get("spec") or {}).get("nodeName")
         return {"pod": pod["metadata"]["name"], "uid": pod["metadata"].get("uid"), "node": node}

@@ -198,6 +198,7 @@ class Capture:
                 continue
             if over:
                 return {"signalled": ended, "reports": list(found.reports)}
+            self.tick("finish: waiting for ncu's report")
             if not has_killed and time.monotonic() - begun > min(60.0, limit_s / 2):
                 self._signal("KILL")
                 has_killed = True
@@ -220,8 +221,10 @@ class Capture:
     def _is_over(self, found: ProfilerLog) -> bool:
         if found.reports or found.has_none:
             return True
-        pod = pods.require(self.sister.cluster, self.sister.settings.experiment)
-        return bool(pods.state_of(pod, self.sister.settings.container).get("terminated"))
+        settings = self.sister.settings
+        owner = (settings.sister_kind, settings.sister)
+        pod = pods.require(self.sister.cluster, settings.experiment, owner)
+        return bool(pods.state_of(pod, settings.container).get("terminated"))
 
     def _signal(self, signal: str) -> list[str]:
         try:

@@ -71,10 +71,14 @@ class Load:
         """The rounds so far, and whether it still runs. Raises CaptureError where it broke."""
         done = self.sister.exec(("sh", "-c", scripts.READ_LOAD, "sh", self.folder))
         found: list[Batch] = []
-        runs = True
-        for line in done.stdout.decode("utf-8", "replace").splitlines():
+        runs, is_over = True, False
+        # A stream that was cut ends inside a line; the next look brings it whole.
+        *lines, _ = done.stdout.decode("utf-8", "replace").split("\n")
+        for line in lines:
             told = json.loads(line)
-            if told.get("dead") or told.get("ended"):
+            if told.get("ended"):
+                runs, is_over = False, True
+            elif told.get("dead"):
                 runs = False
             elif "seconds" in told:
                 found.append(Batch(**told))
@@ -84,7 +88,17 @@ class Load:
                     where=f"pod/{self.sister.pod}",
                     hint="does the server answer /v1/models? its log is in the bundle",
                 )
+        if not runs and not is_over:
+            raise self._died(done.stderr)
         return tuple(found), runs
+
+    def _died(self, said: str) -> CaptureError:
+        last = said.strip().splitlines()[-1:] or ["it wrote nothing"]
+        return CaptureError(
+            f"what sends the requests has ended: {last[0][:300]}",
+            where=f"pod/{self.sister.pod}",
+            hint="killed: raise the server's memory limit, or send fewer requests (--concurrency)",
+        )
 
     def stop(self) -> None:
         """Let it end after its present round. Never raises for a server that is gone."""

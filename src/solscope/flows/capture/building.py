@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import re
 import secrets
 from collections.abc import Mapping
@@ -32,8 +33,11 @@ from solscope.model.evidence import BundleSource
 from solscope.model.plan import CapturePlan, Strategy
 from solscope.model.sister import Sister, SisterOptions, ToolsSource
 
-PLAN, SISTER, MANIFEST = "capture/plan.json", "capture/sister.json", "capture/sister.yaml"
-SETTINGS = "capture/settings.json"
+FOLDER = "capture"
+PLAN, SISTER, MANIFEST = f"{FOLDER}/plan.json", f"{FOLDER}/sister.json", f"{FOLDER}/sister.yaml"
+SETTINGS = f"{FOLDER}/settings.json"
+_COLLECT_S = 600.0
+"""Kept for the way home of the reports, within the copy's deadline."""
 _PORT = re.compile(r"--port(?:=|\s+)[\"']?(\d+)")
 _DEFAULT_PORTS: Mapping[str, int] = {"sglang": 30000}
 
@@ -73,7 +77,7 @@ def build(request: CaptureRequest, world: World) -> Built:
         raise UsageError("no target", hint="name one: solscope capture --plan F deploy/NAME")
     cluster = world.cluster(request.context, request.namespace)
     experiment = request.experiment or _experiment(request, digest, workload, world)
-    sisters = _sisters(request, world, workload, experiment)
+    sisters = _sisters(request, world, plan, workload, experiment)
     sister = next((one for one in sisters if one.is_refused), sisters[0])
     kind = "Job"
     settings = CaptureSettings(
@@ -118,7 +122,7 @@ def _experiment(request: CaptureRequest, digest: str, workload: str, world: Worl
 
 
 def _sisters(
-    request: CaptureRequest, world: World, workload: str, experiment: str
+    request: CaptureRequest, world: World, plan: CapturePlan, workload: str, experiment: str
 ) -> tuple[Sister, ...]:
     assert request.plan is not None
     wanted = sister_flow.SisterRequest(
@@ -134,12 +138,19 @@ def _sisters(
         ncu=request.ncu,
         experiment=experiment,
         accept=request.accept,
-        deadline=request.deadline,
+        deadline=_deadline(request, plan) if request.deadline is None else request.deadline,
         hold=request.hold,
         sys_admin=request.sys_admin,
         read_only_claims=request.read_only_claims,
     )
     return sister_flow.of_each(wanted, world)
+
+
+def _deadline(request: CaptureRequest, plan: CapturePlan) -> int:
+    """Seconds after which the cluster ends the copy: not before the run's own limits do."""
+    most = limits(request, plan.cost.total_s)
+    waits = (most.schedule_s, most.ready_s, most.warm_up_s, most.window_s, most.finish_s)
+    return max(3600, math.ceil(sum(waits) + _COLLECT_S))
 
 
 def _ncu(request: CaptureRequest) -> str:
@@ -237,7 +248,7 @@ def _run(built: Built, bundle: bundles.Bundle, world: World) -> Run:
         plan=built.plan,
         sisters=built.sisters,
         settings=built.settings,
-        journal=Journal.opened(bundle, world.say),
+        journal=Journal.opened(bundle, world.say, built.settings.run),
         say=world.say,
     )
 

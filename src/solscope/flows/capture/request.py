@@ -57,7 +57,10 @@ class CaptureRequest:
     )
     sys_admin: bool = option("Add CAP_SYS_ADMIN to the copy.", default=False)
     read_only_claims: bool = option("Mount volume claims read-only.", default=False)
-    deadline: int | None = option("Seconds after which the cluster ends the copy.", default=None)
+    deadline: int | None = option(
+        "Seconds after which the cluster ends the copy; by default later than all limits below.",
+        default=None,
+    )
     hold: int = option("Seconds for which results stay after the server ended.", default=600)
     port: int | None = option("The server's port; by default from its command.", default=None)
     health: str = option("The engine's endpoint that answers 200 when ready.", default="/health")
