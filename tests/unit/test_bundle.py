@@ -503,3 +503,14 @@ def test_the_commit_is_read_from_git_s_own_files(tmp_path: Path) -> None:
     assert commit_of(tmp_path) == "a" * 40
     (git / "HEAD").write_text("b" * 40 + "\n")
     assert commit_of(tmp_path) == "b" * 40
+
+
+def test_a_step_without_a_proper_name_is_refused_before_its_command_runs(
+    opened: bundle.Bundle, tmp_path: Path
+) -> None:
+    made = tmp_path / "made"
+    words = ("Long-Run", "touch", str(made))
+    request = BundleRequest(action="record", folder=str(opened.folder), words=words)
+    with pytest.raises(UsageError, match="a step cannot be called 'Long-Run'"):
+        verb(request, World())
+    assert not made.exists()

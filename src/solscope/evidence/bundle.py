@@ -71,10 +71,7 @@ class Bundle:
         ``.exit`` is written last: a command without it never ended. ``run`` names the capture
         that the step belongs to. Raises UsageError for a step that is no lower-case name.
         """
-        if not _STEP.match(step):
-            raise UsageError(
-                f"a step cannot be called {step!r}", hint="lower-case words joined by hyphens"
-            )
+        check_step(step)
         line = shlex.join(self.redactor.argv(argv))
         parts = {
             "cmd": line.encode("utf-8", "surrogateescape") + b"\n",
@@ -226,6 +223,14 @@ class Bundle:
         if source not in known:
             body["captured_sources"] = [*known, source]
             files.write(path, json.dumps(body, indent=2).encode() + b"\n")
+
+
+def check_step(step: str) -> None:
+    """Raise UsageError for a step's name that is no lower-case name."""
+    if not _STEP.match(step):
+        raise UsageError(
+            f"a step cannot be called {step!r}", hint="lower-case words joined by hyphens"
+        )
 
 
 def init(

@@ -99,6 +99,7 @@ def _record(request: BundleRequest, opened: bundle.Bundle, world: World) -> Outc
             "nothing to record",
             hint="solscope bundle record DIR STEP -- COMMAND..., or record DIR --add FILE",
         )
+    bundle.check_step(step)
     begun = world.now()
     finished = running.run(argv)
     name, receipt = opened.record(step, argv, finished, begun)

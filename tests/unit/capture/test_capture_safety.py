@@ -380,3 +380,24 @@ def test_a_load_has_ended_when_its_process_has_though_nobody_waits_for_it(tmp_pa
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert told() == ["seconds", "dead"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"cleanup": "a,b=c", "namespace": "x"}, "'a,b=c' cannot be a label's value"),
+        ({"cleanup": "", "namespace": "x"}, "'' cannot be a label's value"),
+        ({"plan": Path("p"), "ready_limit": -1.0}, "--ready-limit -1 is no time to wait"),
+        ({"plan": Path("p"), "window_limit": float("inf")}, "--window-limit inf is no time"),
+        ({"plan": Path("p"), "finish_limit": float("nan")}, "--finish-limit nan is no time"),
+        ({"plan": Path("p"), "deadline": 0}, "--deadline 0 is no time"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_the_cluster_is_asked(
+    options: dict[str, Any], said: str
+) -> None:
+    asked: list[Any] = []
+    world = World(cluster=lambda *given: asked.append(given) or a_cluster())
+    with pytest.raises(UsageError, match=said):
+        capture.run(capture.CaptureRequest(**options), world)
+    assert asked == []

@@ -131,7 +131,9 @@ def of_proof(proof: IsolationProof, accept: Sequence[str]) -> Iterator[Finding]:
                 "sister-not-isolated",
                 where,
                 f"its {item.path} ({item.rule}) matches the sister: {item.channel}",
-                f"narrow that selector, or allow it knowingly with --accept {where.lower()}",
+                "narrow that selector: it would send requests to the sister"
+                if item.channel == rules.TRAFFIC
+                else f"narrow that selector, or allow it knowingly with --accept {where.lower()}",
                 item.rule,
             )
         elif item.effect is Effect.APPLIES and item.note and item.path == "spec.podSelector":

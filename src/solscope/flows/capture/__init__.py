@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 from solscope.capture.execution import cleanup, preview
 from solscope.capture.execution.run import Run
+from solscope.capture.sister import naming
 from solscope.errors import CaptureError, SolscopeError, UsageError
 from solscope.evidence import files, sealing
 from solscope.flows.capture import building, reading
@@ -19,6 +21,10 @@ from solscope.flows.world import Outcome, World
 from solscope.model.capture import CaptureResult
 from solscope.model.finding import Finding, Severity
 from solscope.render import capture as page
+
+_SECONDS = tuple(
+    f"{name}_limit" for name in ("pending", "ready", "warm_up", "window", "finish", "cleanup")
+)
 
 
 def run(request: CaptureRequest, world: World) -> Outcome:
@@ -50,8 +56,15 @@ def _check(request: CaptureRequest) -> None:
     for name in ("isl", "osl", "concurrency"):
         if getattr(request, name) < 1:
             raise UsageError(f"--{name} {getattr(request, name)} sends nothing")
-    if request.cleanup is not None and request.namespace is None:
-        raise UsageError("--cleanup needs the namespace", hint="add -n NAMESPACE")
+    for name in (*_SECONDS, "deadline", "hold"):
+        value = getattr(request, name)
+        if value is not None and not 0 < value < math.inf:
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} {value:g} is no time to wait", hint="give seconds")
+    if request.cleanup is not None:
+        naming.check_experiment(request.cleanup, "--cleanup")
+        if request.namespace is None:
+            raise UsageError("--cleanup needs the namespace", hint="add -n NAMESPACE")
 
 
 def _clean_up(request: CaptureRequest, experiment: str, world: World) -> Outcome:

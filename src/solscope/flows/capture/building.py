@@ -110,7 +110,9 @@ def _plan(path: Path) -> tuple[CapturePlan, str]:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise UsageError(error.strerror or str(error), where=str(path)) from error
+        raise UsageError(
+            error.strerror or str(error), where=str(path), hint="`solscope plan ... -o` writes one"
+        ) from error
     return planfile.from_json(raw, where=str(path)), hashlib.sha256(raw).hexdigest()
 
 
@@ -266,9 +268,10 @@ def resumed(folder: Path, world: World) -> Run:
             for number, _ in enumerate(plan.each(), 1)
         )
     except (OSError, msgspec.MsgspecError) as error:
+        file, why = getattr(error, "filename", None), getattr(error, "strerror", None)
         raise UsageError(
-            f"no capture to go on with: {error}",
-            where=str(folder),
+            f"no capture to go on with: {why or error}",
+            where=str(file or folder),
             hint="nothing was made before these files were; capture again",
         ) from error
     cluster = world.cluster(settings.context, settings.namespace)

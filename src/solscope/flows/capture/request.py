@@ -53,7 +53,9 @@ class CaptureRequest:
         "Id of the experiment, a label's value; by default a new one.", default=None
     )
     accept: tuple[str, ...] = option(
-        "Allow this object (kind/name) to match the copy. May be repeated.", default=()
+        "Allow this object (kind/name) to match the copy; none that sends requests. "
+        "May be repeated.",
+        default=(),
     )
     sys_admin: bool = option("Add CAP_SYS_ADMIN to the copy.", default=False)
     read_only_claims: bool = option("Mount volume claims read-only.", default=False)
