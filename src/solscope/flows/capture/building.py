@@ -75,8 +75,14 @@ def build(request: CaptureRequest, world: World) -> Built:
     workload = request.workload or plan.target
     if workload is None:
         raise UsageError("no target", hint="name one: solscope capture --plan F deploy/NAME")
+    if plan.strategy is Strategy.HARNESS:
+        raise UsageError(
+            "the plan replays one operation alone, and a capture profiles a server",
+            where=str(request.plan),
+            hint="solscope sister --harness FILE.py --apply makes that copy; or plan with launch",
+        )
     cluster = world.cluster(request.context, request.namespace)
-    experiment = request.experiment or _experiment(request, digest, workload, world)
+    experiment = _experiment(request, digest, workload, world)
     sisters = _sisters(request, world, plan, workload, experiment)
     sister = next((one for one in sisters if one.is_refused), sisters[0])
     kind = "Job"
@@ -117,9 +123,19 @@ def _plan(path: Path) -> tuple[CapturePlan, str]:
 
 
 def _experiment(request: CaptureRequest, digest: str, workload: str, world: World) -> str:
-    """An open bundle's experiment, else a new one: two runs never share their objects."""
+    """The user's, an open bundle's, else a new one: two runs never share their objects."""
+    given = request.experiment
     if request.output is not None and (request.output / bundles.SOURCE).is_file():
-        return bundles.experiment_of(request.output)
+        own = bundles.experiment_of(request.output)
+        if given not in (None, own):
+            raise UsageError(
+                f"the bundle is of experiment {own}, not {given}",
+                where=str(request.output),
+                hint="leave --experiment out, or give another bundle",
+            )
+        return own
+    if given is not None:
+        return naming.check_experiment(given, "--experiment")
     return naming.experiment_id(None, digest, workload, world.now().isoformat())
 
 
@@ -225,13 +241,14 @@ def begun(built: Built, world: World) -> Run:
 
 def _bundle(built: Built, folder: Path, redactor: Redactor, world: World) -> bundles.Bundle:
     if (folder / bundles.SOURCE).is_file():
+        opened = bundles.open_bundle(folder, redactor, world.now)
         if (folder / SETTINGS).exists():
             raise UsageError(
                 "a capture was run into this bundle already",
                 where=str(folder),
                 hint=f"go on with it: solscope capture --resume {folder}",
             )
-        return bundles.open_bundle(folder, redactor, world.now)
+        return opened
     settings = built.settings
     where = f"context {settings.context or '(none)'}, namespace {settings.namespace}"
     source = BundleSource(
