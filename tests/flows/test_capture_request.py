@@ -107,6 +107,22 @@ def test_a_sealed_bundle_takes_no_second_capture(tmp_path: Path) -> None:
         run(tmp_path, a_world(), output=folder, yes=True)
 
 
+def test_the_source_of_a_bundle_says_who_ran_the_capture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "ada")
+    world = a_world()
+    plan = captures.a_plan(tmp_path)
+    request = capture.CaptureRequest(plan=plan, namespace="prod", output=tmp_path / "b", yes=True)
+    building.begun(building.build(request, world), world)
+    assert "- who: ada\n" in (tmp_path / "b" / "SOURCE.md").read_text()
+
+
+def test_a_label_that_a_queue_asks_for_can_be_given_to_the_copy(tmp_path: Path) -> None:
+    shown = run(tmp_path, a_world(), label=("kueue.x-k8s.io/queue-name=gpus",))
+    assert shown.text.count("kueue.x-k8s.io/queue-name: gpus") == 2
+
+
 def test_a_copy_with_a_secret_volume_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     world = a_world()
     plan = captures.a_plan(tmp_path)

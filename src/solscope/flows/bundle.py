@@ -83,7 +83,7 @@ def _init(request: BundleRequest, folder: Path, redactor: Redactor, world: World
         experiment=request.experiment or absolute.name,
         family=request.family or absolute.parent.name,
         intent=request.intent,
-        who=request.who or _user(),
+        who=request.who or user(),
         where=request.where,
         commit=request.commit or commit_of(Path.cwd()),
     )
@@ -157,7 +157,8 @@ def _digest(folder: Path) -> str:
     return files.artifact(folder, folder / bundle.MANIFEST).sha256
 
 
-def _user() -> str | None:
+def user() -> str | None:
+    """The name of who runs this process; ``None`` where the system knows none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

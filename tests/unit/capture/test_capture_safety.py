@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -16,10 +17,12 @@ import pytest
 from tests import captures, sisters
 from tests.fakes.cluster import FakeCluster
 
-from solscope.capture.execution import cleanup, pods, production, scripts, workload
+from solscope.capture.execution import cleanup, pods, production, scripts, server, workload
 from solscope.capture.execution.journal import Journal
 from solscope.capture.execution.run import Run
 from solscope.capture.execution.server import Sister
+from solscope.capture.execution.spelling import Speller
+from solscope.capture.execution.window import Capture
 from solscope.cli import commands
 from solscope.cluster.port import ExecResult, Forbidden
 from solscope.cluster.secrecy import is_secret_name, masked
@@ -32,6 +35,7 @@ from solscope.flows import capture
 from solscope.flows.capture import building, reading
 from solscope.flows.world import World
 from solscope.model.evidence import BundleSource
+from solscope.model.plan import Window
 
 MARKED = {"experiment": "x", "solscope-sister": "1"}
 
@@ -401,3 +405,59 @@ def test_what_cannot_be_meant_is_refused_before_the_cluster_is_asked(
     with pytest.raises(UsageError, match=said):
         capture.run(capture.CaptureRequest(**options), world)
     assert asked == []
+
+
+# -- a pod that goes, a server that is gone --------------------------------------------------------
+
+
+def a_window(cluster: FakeCluster) -> Capture:
+    sister = Sister(cluster=cluster, settings=captures.a_capture_settings(), pod="s-1")
+    plan = sisters.a_plan(window=Window.ENGINE_PROFILER)
+    return Capture(sister=sister, plan=plan, tick=lambda _: None)
+
+
+def test_a_pod_that_is_not_found_is_said_to_be_gone() -> None:
+    for act in (lambda s: s.exec(("true",)), lambda s: s.log()):
+        sister = a_window(a_cluster()).sister
+        with pytest.raises(CaptureError, match="the sister's pod is gone"):
+            act(sister)
+
+
+def test_a_server_that_ended_has_closed_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ended(FakeCluster):
+        def exec(self, *_: Any, **__: Any) -> ExecResult:
+            said = "cannot exec in a stopped container"
+            return ExecResult(stdout=b"", stderr=said, exit_code=1, failed_to_start=True)
+
+    monkeypatch.setattr(server, "_END_TOLD_S", 0.0)
+    pod = an_object("Pod", "s-1", **MARKED)
+    closed = a_window(Ended([pod], namespace="prod")).close()
+    assert closed["status"] is None
+    assert "container vllm has ended" in closed["because"]
+
+
+def test_a_probe_that_does_not_end_leaves_the_answer_to_the_first_launch() -> None:
+    done = ExecResult(stdout=b"==PROF== waiting\n", stderr="", exit_code=scripts.BOUNDED_OUT)
+    window = a_window(
+        FakeCluster([an_object("Pod", "s-1")], namespace="prod", outputs={"sh": done})
+    )
+    told = window.probe("ncu", lambda _: None)
+    assert told["counters"] == "undecided"
+    assert "did not end within 100 s" in told["because"]
+
+
+@pytest.mark.skipif(shutil.which("timeout") is None, reason="no timeout on this machine")
+def test_a_bounded_command_is_ended_and_another_keeps_its_answer() -> None:
+    def run(limit: str, *command: str) -> tuple[int, str]:
+        words = ["sh", "-c", scripts.BOUNDED, "sh", limit, *command]
+        done = subprocess.run(words, capture_output=True, text=True)
+        return done.returncode, done.stdout
+
+    assert run("60", "sh", "-c", "echo said; exit 3") == (3, "said\n")
+    assert run("0.2", "sleep", "600")[0] == scripts.BOUNDED_OUT
+
+
+def test_commands_that_are_shown_name_the_sister_and_nothing_else_of_the_experiment() -> None:
+    say = Speller(captures.a_capture_settings())
+    for words in (say.pods(), say.labelled("delete", "jobs")):
+        assert words[-2:] == ("-l", "experiment=x,solscope-sister")

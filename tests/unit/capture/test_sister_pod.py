@@ -537,3 +537,12 @@ def test_the_sister_goes_to_the_same_gpu_product_as_the_target() -> None:
     product = {"nvidia.com/gpu.product": "NVIDIA-H200"}
     assert pod_spec(a_sister(a_deployment(), node, pod))["nodeSelector"] == product
     assert pod_spec(a_sister(a_deployment(nodeSelector=own), node, pod))["nodeSelector"] == own
+
+
+@pytest.mark.parametrize(("read_only", "said"), [(False, True), (True, False)])
+def test_a_folder_of_the_node_that_is_written_is_said(read_only: bool, said: bool) -> None:
+    mount = {"name": "cache", "mountPath": "/cache", "readOnly": read_only}
+    volume = {"name": "cache", "hostPath": {"path": "/data/models"}}
+    target = a_deployment(a_container(volumeMounts=[mount]), volumes=[volume])
+    found = [f.where for f in a_sister(target).findings if f.code == "sister-shared-cache"]
+    assert found == (["volume cache (hostPath /data/models)"] if said else [])

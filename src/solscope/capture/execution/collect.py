@@ -10,7 +10,6 @@ from pathlib import Path
 
 from solscope.capture.execution import scripts
 from solscope.capture.execution.server import SIDECAR, Sister
-from solscope.cluster.port import Unreachable
 from solscope.errors import CaptureError, ClusterError
 from solscope.evidence.bundle import PROFILES, Bundle
 from solscope.evidence.files import PART
@@ -119,16 +118,14 @@ def _chunk(sister: Sister, remote: Remote, have: int) -> bytes:
     command = ("sh", "-c", scripts.CHUNK, "sh", path, str(have + 1), str(count))
     try:
         done = sister.exec(command, container=SIDECAR, timeout_s=_CHUNK_LIMIT_S)
-    except Unreachable:
+    except ClusterError:
         return b""
-    except ClusterError as error:
-        if "not found" in error.what:
-            raise CaptureError(
-                "the sister went before its results were home",
-                where=f"pod/{sister.pod}",
-                hint="its hold time had passed, or somebody deleted it; capture again",
-            ) from error
-        return b""
+    except CaptureError as error:
+        raise CaptureError(
+            f"the sister went before its results were home: {error.what}",
+            where=f"pod/{sister.pod}",
+            hint="its hold time had passed, or somebody deleted it; capture again",
+        ) from error
     return done.stdout[:count]
 
 

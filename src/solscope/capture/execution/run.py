@@ -129,8 +129,7 @@ class Run:
         return cleanup.remove(self.cluster, self.settings.experiment, limit_s)
 
     def _deletion(self) -> tuple[str, ...]:
-        kinds, selector = ",".join(cleanup.KINDS), f"experiment={self.settings.experiment}"
-        return Speller(self.settings).kubectl("delete", kinds, "-l", selector)
+        return Speller(self.settings).labelled("delete", ",".join(cleanup.KINDS))
 
     def compare_production(self) -> tuple[WorkloadState, tuple[str, ...]]:
         """Production's state after the capture, and what differs from before."""

@@ -131,6 +131,15 @@ done
 As the first process of its container it adopts orphans: ended ones and our own load are no server.
 """
 
+BOUNDED = """
+limit=$1
+shift
+if command -v timeout >/dev/null 2>&1; then exec timeout -k 5 "$limit" "$@"; fi
+exec "$@"
+"""
+BOUNDED_OUT = 124
+"""SECONDS COMMAND... -> the command, ended after that time where the image has ``timeout``."""
+
 INDEX = """
 cd "$1"
 for file in *.ncu-rep *.ncu-repz; do

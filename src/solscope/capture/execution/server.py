@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from solscope.capture.execution import pods, scripts
 from solscope.capture.execution.container_log import ContainerLog
-from solscope.cluster.port import Cluster, ExecResult, Unreachable
+from solscope.cluster.port import Cluster, ExecResult, NotFound, Unreachable
 from solscope.errors import CaptureError
 from solscope.model.capture import CaptureSettings
 
@@ -66,7 +67,8 @@ class Sister:
         Raises CaptureError where that container does not run any more.
         """
         name = container or self.settings.container
-        done = self.cluster.exec(self.pod, name, command, timeout_s=timeout_s)
+        with self._pod_there():
+            done = self.cluster.exec(self.pod, name, command, timeout_s=timeout_s)
         if done.failed_to_start and not _MISSING.search(done.stderr):
             self.must_not_end()
             raise CaptureError(
@@ -98,8 +100,21 @@ class Sister:
         return Answer(status=told.get("status"), body=str(told.get("body") or ""))
 
     def log(self) -> str:
-        """The log of the server's container, ncu's lines among it. Raises ClusterError."""
-        return self._output.text()
+        """The log of the server's container, ncu's lines among it.
+
+        Raises ClusterError, and CaptureError where the pod is gone.
+        """
+        with self._pod_there():
+            return self._output.text()
+
+    @contextlib.contextmanager
+    def _pod_there(self) -> Iterator[None]:
+        """Say of a pod that is not found why it went, not that its name may be wrong."""
+        try:
+            yield
+        except NotFound:
+            self.must_run()
+            raise
 
     def must_not_end(self) -> None:
         """After a command failed: raise CaptureError where the container is about to have ended.

@@ -202,7 +202,7 @@ class Stage:
             self._save_early_logs()
             return
         _, server, second = self.log_files
-        with contextlib.suppress(ClusterError):
+        with contextlib.suppress(ClusterError, CaptureError):
             self.journal.bundle.write(server, self._reach().log())
         if self.plan.strategy in _SECOND_NCU:
             with contextlib.suppress(SolscopeError):

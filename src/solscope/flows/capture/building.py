@@ -155,6 +155,7 @@ def _sisters(
         tools_image=request.tools_image,
         ncu=request.ncu,
         experiment=experiment,
+        label=request.label,
         accept=request.accept,
         deadline=_deadline(request, plan) if request.deadline is None else request.deadline,
         hold=request.hold,
@@ -255,6 +256,7 @@ def _bundle(built: Built, folder: Path, redactor: Redactor, world: World) -> bun
         experiment=settings.experiment,
         family=settings.workload.rpartition("/")[2],
         intent=f"{built.plan.level.value} of {built.plan.launches.kernel or 'every kernel'}",
+        who=bundle_flow.user(),
         where=where,
         commit=bundle_flow.commit_of(Path.cwd()),
     )

@@ -52,6 +52,9 @@ class CaptureRequest:
     experiment: str | None = option(
         "Id of the experiment, a label's value; by default a new one.", default=None
     )
+    label: tuple[str, ...] = option(
+        "A further label for the copy, KEY=VALUE. May be repeated.", default=()
+    )
     accept: tuple[str, ...] = option(
         "Allow this object (kind/name) to match the copy; none that sends requests. "
         "May be repeated.",
