@@ -58,7 +58,8 @@ def _show(outcome: Outcome) -> int:
             print(f"wrote {path}", file=sys.stderr)
         sys.stdout.flush()
     except BrokenPipeError:
-        return _closed_pipe()
+        # Who reads no further still wants the answer, and a script looks at nothing else.
+        _closed_pipe()
     return outcome.exit_code
 
 

@@ -17,7 +17,15 @@ import pytest
 from tests import captures, sisters
 from tests.fakes.cluster import FakeCluster
 
-from solscope.capture.execution import cleanup, pods, production, scripts, server, workload
+from solscope.capture.execution import (
+    cleanup,
+    collect,
+    pods,
+    production,
+    scripts,
+    server,
+    workload,
+)
 from solscope.capture.execution.journal import Journal
 from solscope.capture.execution.run import Run
 from solscope.capture.execution.server import Sister
@@ -461,3 +469,22 @@ def test_commands_that_are_shown_name_the_sister_and_nothing_else_of_the_experim
     say = Speller(captures.a_capture_settings())
     for words in (say.pods(), say.labelled("delete", "jobs")):
         assert words[-2:] == ("-l", "experiment=x,solscope-sister")
+
+
+def test_a_list_of_results_whose_stream_is_cut_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = f"{'0' * 64} 12 r.ncu-rep\n".encode()
+    answers = [(whole[:20], 1), (b"", 1), (whole, 0)]
+
+    class Cut(FakeCluster):
+        def exec(self, *_: Any, **__: Any) -> ExecResult:
+            stdout, code = answers.pop(0)
+            return ExecResult(stdout=stdout, stderr="unexpected EOF", exit_code=code)
+
+    monkeypatch.setattr(server, "_PAUSES_S", (0.0, 0.0, 0.0))
+    (found,) = collect.index(a_window(Cut([], namespace="prod")).sister)
+    assert (found.name, found.size_bytes) == ("r.ncu-rep", 12)
+    answers = [(b"", 1)] * 4
+    with pytest.raises(CaptureError, match="cannot be listed: unexpected EOF"):
+        collect.index(a_window(Cut([], namespace="prod")).sister)

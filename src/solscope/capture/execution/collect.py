@@ -35,7 +35,7 @@ class Remote:
 def index(sister: Sister) -> tuple[Remote, ...]:
     """The reports that lie in the sister. Raises CaptureError where it cannot be told."""
     command = ("sh", "-c", scripts.INDEX, "sh", scripts.RESULTS)
-    done = sister.exec(command, container=SIDECAR, timeout_s=_INDEX_LIMIT_S)
+    done = sister.exec_whole(command, container=SIDECAR, timeout_s=_INDEX_LIMIT_S)
     if done.exit_code != 0:
         raise CaptureError(
             f"the results cannot be listed: {done.stderr.strip()[-300:]}",

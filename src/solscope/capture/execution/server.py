@@ -23,6 +23,7 @@ _ASK_LIMIT_S = 10.0
 _END_TOLD_S = 3.0
 # A container that ends while a command starts in it can leave kubectl waiting.
 _EXEC_LIMIT_S = 10.0
+_PAUSES_S = (0.5, 2.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,17 @@ class Sister:
                 hint="its log is in the bundle",
             )
         return done
+
+    def exec_whole(
+        self, command: Sequence[str], *, container: str | None = None, timeout_s: float
+    ) -> ExecResult:
+        """Run a command that may be run twice, again where its stream was cut, a few times."""
+        for pause_s in _PAUSES_S:
+            done = self.exec(command, container=container, timeout_s=timeout_s)
+            if done.exit_code == 0:
+                return done
+            time.sleep(pause_s)
+        return self.exec(command, container=container, timeout_s=timeout_s)
 
     def ask(
         self, method: str, path: str, *, body: str = "", limit_s: float = _ASK_LIMIT_S

@@ -14,6 +14,7 @@ from solscope.cluster.port import Unreachable
 from solscope.errors import CaptureError, ClusterError
 
 POLL_S = 0.5
+_START_LIMIT_S = 20.0
 STEADY_BATCHES = 4
 STEADY_SPREAD = 0.10
 MOST_FAILED_BATCHES = 3
@@ -58,7 +59,8 @@ class Load:
             "limit": request_limit_s,
         }
         words = ("sh", "-c", scripts.START, "sh", self.folder, scripts.LOAD, json.dumps(told))
-        done = self.sister.exec(words)
+        # A load that runs already is ended and begun anew.
+        done = self.sister.exec_whole(words, timeout_s=_START_LIMIT_S)
         if done.exit_code != 0:
             self.sister.must_not_end()
             raise CaptureError(

@@ -247,7 +247,8 @@ def _bundle(built: Built, folder: Path, redactor: Redactor, world: World) -> bun
             raise UsageError(
                 "a capture was run into this bundle already",
                 where=str(folder),
-                hint=f"go on with it: solscope capture --resume {folder}",
+                hint=f"go on with it: solscope capture --resume {folder}; "
+                "or give another folder with -o",
             )
         return opened
     settings = built.settings
