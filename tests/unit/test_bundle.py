@@ -514,3 +514,23 @@ def test_a_step_without_a_proper_name_is_refused_before_its_command_runs(
     with pytest.raises(UsageError, match="a step cannot be called 'Long-Run'"):
         verb(request, World())
     assert not made.exists()
+
+
+def test_an_interrupted_command_is_recorded_with_what_it_had_said(tmp_path: Path) -> None:
+    folder = a_bundle(tmp_path / "b").folder
+    said = tmp_path / "said"
+    script = f"echo half; touch {said}; exec sleep 600"
+    words = ["bundle", "record", str(folder), "long", "--", "sh", "-c", script]
+    with subprocess.Popen(
+        [sys.executable, "-m", "solscope.cli.main", *words],
+        start_new_session=True,
+        # A shell that has us in the background may have told us to ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        while not said.exists():
+            assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+    assert process.returncode == 130
+    (receipt,) = receipts.read(folder)
+    assert (receipt.step, receipt.exit_status) == ("01-long", 130)
+    assert (folder / "commands/01-long.stdout").read_text() == "half\n"

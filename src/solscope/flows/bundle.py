@@ -103,6 +103,8 @@ def _record(request: BundleRequest, opened: bundle.Bundle, world: World) -> Outc
     begun = world.now()
     finished = running.run(argv)
     name, receipt = opened.record(step, argv, finished, begun)
+    if finished.is_interrupted:
+        raise KeyboardInterrupt
     sizes = f"stdout {len(finished.stdout)} bytes, stderr {len(finished.stderr)} bytes"
     text = f"{name}: exit {finished.exit_code}, {sizes}\n  {receipt.command}"
     written = tuple(str(opened.folder / artifact.path) for artifact in receipt.artifacts)

@@ -488,3 +488,13 @@ def test_a_list_of_results_whose_stream_is_cut_is_asked_for_again(
     answers = [(b"", 1)] * 4
     with pytest.raises(CaptureError, match="cannot be listed: unexpected EOF"):
         collect.index(a_window(Cut([], namespace="prod")).sister)
+
+
+def test_a_restart_of_a_sidecar_of_production_counts() -> None:
+    pod = an_object("Pod", "p")
+    pod["status"] = {
+        "containerStatuses": [{"name": "a", "restartCount": 1}],
+        "initContainerStatuses": [{"name": "b", "restartCount": 2}],
+    }
+    (state,) = production.read(FakeCluster([pod], namespace="prod"), "pod/p").pods
+    assert state.restarts == 3

@@ -53,7 +53,9 @@ def _requirements(selector: Mapping[str, Any]) -> Iterator[str]:
 def _pod(pod: Mapping[str, Any]) -> PodState:
     status = pod.get("status") or {}
     conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or ()}
-    containers = status.get("containerStatuses") or ()
+    # Native sidecars stand among the init containers.
+    groups = ("containerStatuses", "initContainerStatuses")
+    containers = [entry for group in groups for entry in status.get(group) or ()]
     return PodState(
         name=str(pod["metadata"]["name"]),
         uid=str(pod["metadata"].get("uid")),
