@@ -132,3 +132,32 @@ def test_a_copy_with_a_secret_volume_is_read_back_as_it_was_written(tmp_path: Pa
     assert again.stages[0].sister == made.stages[0].sister
     volumes = again.stages[0].sister.objects[-1]["spec"]["template"]["spec"]["volumes"]
     assert VOLUME in volumes
+
+
+def test_a_copy_whose_secrets_are_masked_is_not_made_from_the_bundle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A word of the copy is a secret of the one who captures.
+    monkeypatch.setenv("MY_PASSWORD", "hub-login")
+    world = a_world()
+    plan = captures.a_plan(tmp_path)
+    request = capture.CaptureRequest(plan=plan, namespace="prod", output=tmp_path / "b", yes=True)
+    building.begun(building.build(request, world), world)
+    with pytest.raises(UsageError, match="secrets are masked in it") as caught:
+        building.resumed(tmp_path / "b", world)
+    assert "--cleanup sol-" in str(caught.value.hint)
+
+
+SCRIPT = 'export HF_TOKEN="$(cat /hub/token)" && exec vllm serve m --port 8000'
+
+
+def test_a_script_that_reads_its_token_from_a_file_is_copied_as_it_stands(tmp_path: Path) -> None:
+    objects = captures.production("prod", None, command=("sh", "-c", SCRIPT))
+    cluster = FakeCluster(objects, namespace="prod")
+    world = World(cluster=lambda *_: cluster, now=lambda: NOON)
+    plan = captures.a_plan(tmp_path)
+    request = capture.CaptureRequest(plan=plan, namespace="prod", output=tmp_path / "b", yes=True)
+    building.begun(building.build(request, world), world)
+    again = building.resumed(tmp_path / "b", world)
+    (script,) = building.server_of(again.stages[0].sister)["args"]
+    assert script.startswith('export HF_TOKEN="$(cat /hub/token)" && exec env ')

@@ -534,3 +534,17 @@ def test_an_interrupted_command_is_recorded_with_what_it_had_said(tmp_path: Path
     (receipt,) = receipts.read(folder)
     assert (receipt.step, receipt.exit_status) == ("01-long", 130)
     assert (folder / "commands/01-long.stdout").read_text() == "half\n"
+
+
+def test_a_document_is_masked_text_by_text_and_can_be_read_again(opened: bundle.Bundle) -> None:
+    document = {
+        "script": 'export A="hunter2" && exec server',
+        "token": "x",
+        "rest": [1, None, {"token": {"name": "hunter2"}}],
+    }
+    opened.write_document("notes/x.json", json.dumps(document))
+    assert json.loads((opened.folder / "notes/x.json").read_text()) == {
+        "script": f'export A="{MASK}" && exec server',
+        "token": MASK,
+        "rest": [1, None, {"token": {"name": MASK}}],
+    }

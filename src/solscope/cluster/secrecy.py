@@ -33,6 +33,8 @@ _VALUE = re.compile(
     r"(?<=[?&]sig=)[^&\s\"']+|(?<=[?&]X-Amz-Signature=)[^&\s\"']+|"
     r"(?<=[?&]X-Goog-Signature=)[^&\s\"']+"
 )
+_REFERENCE = re.compile(r"\$\(?\{?\w+\}?\)?|\$\{\w+:?[-?+]\}")
+_SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
 # A value stands on the line of its name, or after a backslash that joins the next one to it: an
 # empty one must not take the next line's first word.
 _SPACE = r"(?:[^\S\n]|\\\n)"
@@ -59,15 +61,20 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether this value of this name may be a secret. A reference (``$NAME``) is none.
+    """Whether this value of this name may be a secret. A reference (``$NAME``, or a command that
+    reads it) is none.
 
     >>> [is_secret("HF_TOKEN", v) for v in ("", "$HF_TOKEN", "x")]
+    [False, False, True]
+    >>> [is_secret("HF_TOKEN", v) for v in ("$(cat /hf/token)", "${HF_TOKEN:-}", "${A:-x}")]
     [False, False, True]
     >>> [is_secret("isl_tokens", v) for v in ("1024", "null", "x7Gq")]
     [False, False, True]
     """
-    if not value or re.fullmatch(r"\$\(?\{?\w+\}?\)?", value):
+    if not value or _REFERENCE.fullmatch(value):
         return False
+    if _SUBSTITUTION.fullmatch(value):
+        return bool(_VALUE.search(value))
     if _COUNT.search(name) and _NUMBER.fullmatch(value):
         return False
     return is_secret_name(name) or bool(_VALUE.search(value))

@@ -175,6 +175,15 @@ class Bundle:
             goal.parent.mkdir(parents=True, exist_ok=True)
             files.write(goal, self.redactor.text(text).encode())
 
+    def write_document(self, inside: str, text: bytes | str) -> None:
+        """Write or replace a JSON file, secrets masked in its texts: it can be read again."""
+        document = self.redactor.document(json.loads(text))
+        goal = self._inside(inside)
+        with files.locked(self.folder):
+            self._must_be_open()
+            goal.parent.mkdir(parents=True, exist_ok=True)
+            files.write(goal, json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n")
+
     def fill(self, inside: str, text: str) -> None:
         """Write a page that was made empty; under what somebody has written there meanwhile."""
         goal = self._inside(inside)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 MASK = "<redacted>"
 SHORTEST_LEARNT = 6
@@ -69,6 +70,19 @@ class Redactor:
         for value in sorted(self.known, key=len, reverse=True):
             text = text.replace(value, MASK)
         return self.mask_text(text)
+
+    def document(self, node: Any) -> Any:
+        """A JSON document with the secrets in its texts masked, its structure as it was."""
+        if isinstance(node, str):
+            return self.text(node)
+        if isinstance(node, Mapping):
+            return {
+                key: MASK
+                if isinstance(value, str) and value and self.is_secret_name(str(key))
+                else self.document(value)
+                for key, value in node.items()
+            }
+        return [self.document(item) for item in node] if isinstance(node, list | tuple) else node
 
     def output(self, data: bytes) -> bytes:
         """Bytes with their secrets masked; bytes that are no UTF-8 pass through unchanged."""

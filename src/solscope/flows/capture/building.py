@@ -23,7 +23,7 @@ from solscope.cluster import secrecy
 from solscope.cluster.port import Cluster
 from solscope.errors import CaptureError, ClusterError, UsageError
 from solscope.evidence import bundle as bundles
-from solscope.evidence.redaction import Redactor
+from solscope.evidence.redaction import MASK, Redactor
 from solscope.flows import bundle as bundle_flow
 from solscope.flows import sister as sister_flow
 from solscope.flows.capture.request import CaptureRequest, limits, traffic
@@ -229,14 +229,14 @@ def begun(built: Built, world: World) -> Run:
     redactor = _redactor(built.cluster, built.settings.workload)
     bundle = _bundle(built, folder, redactor, world)
     run = _run(built, bundle, world)
-    bundle.write(PLAN, planfile.to_json(built.plan).decode())
+    bundle.write_document(PLAN, planfile.to_json(built.plan))
     for stage in run.stages:
         sister = stage.sister = marked(stage)
         comment = f"{sister.target} -> {sister.name}, experiment {sister.experiment}"
-        bundle.write(file_of(SISTER, stage.number), documents.to_json(sister) + "\n")
+        bundle.write_document(file_of(SISTER, stage.number), documents.to_json(sister))
         text = documents.write(sister.objects, comment=comment)
         bundle.write(file_of(MANIFEST, stage.number), text)
-    bundle.write(SETTINGS, msgspec.json.format(msgspec.json.encode(built.settings)).decode() + "\n")
+    bundle.write_document(SETTINGS, msgspec.json.encode(built.settings))
     return run
 
 
@@ -298,7 +298,16 @@ def resumed(folder: Path, world: World) -> Run:
     redactor = _redactor(cluster, settings.workload)
     bundle = bundles.open_bundle(folder, redactor, world.now)
     built = Built(cluster=cluster, plan=plan, sisters=sisters, settings=settings)
-    return _run(built, bundle, world)
+    run = _run(built, bundle, world)
+    for stage in run.stages:
+        if not stage.has("create") and MASK in str(stage.sister.objects):
+            raise UsageError(
+                "the copy cannot be made from the bundle: secrets are masked in it",
+                where=str(folder / file_of(SISTER, stage.number)),
+                hint=f"remove what there is: solscope capture --cleanup {settings.experiment} "
+                f"-n {settings.namespace} --yes; then capture again",
+            )
+    return run
 
 
 def _redactor(cluster: Cluster, workload: str) -> Redactor:
