@@ -98,13 +98,13 @@ def _captured(result: CaptureResult) -> Iterator[str]:
 def leftovers(result: CaptureResult) -> str:
     """What an experiment has left in a namespace, or that it is gone."""
     where = f"experiment={result.experiment} in namespace {result.namespace}"
+    head = f"{where}: nothing there"
     if result.leftovers:
-        lines = [f"{where}: {len(result.leftovers)} objects (remove them: add --yes)"]
-        return "\n".join([*lines, *(f"  {name}" for name in result.leftovers)])
-    if result.done:
-        lines = [f"{where}: removed, nothing is left"]
-        return "\n".join([*lines, *(f"  {name}" for name in result.done)])
-    return f"{where}: nothing there"
+        head = f"{where}: {len(result.leftovers)} objects (remove them: add --yes)"
+    elif result.done:
+        head = f"{where}: removed, nothing is left"
+    names = (f"  {name}" for name in (*result.leftovers, *result.done))
+    return "\n".join([head, *names, *_findings(result.findings)])
 
 
 def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:

@@ -498,3 +498,13 @@ def test_a_restart_of_a_sidecar_of_production_counts() -> None:
     }
     (state,) = production.read(FakeCluster([pod], namespace="prod"), "pod/p").pods
     assert state.restarts == 3
+
+
+def test_a_clean_up_says_what_it_could_not_look_at() -> None:
+    job = an_object("Job", "s", **MARKED)
+    cluster = a_cluster(job, denied=("list deployments",))
+    request = capture.CaptureRequest(cleanup="x", namespace="prod", yes=True)
+    outcome = capture.run(request, World(cluster=lambda *_: cluster))
+    assert jobs(cluster) == []
+    assert "removed, nothing is left\n  Job/s\n" in outcome.text
+    assert "you may not list deployments" in outcome.text

@@ -6,7 +6,7 @@ import contextlib
 import math
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -69,7 +69,8 @@ def _check(request: CaptureRequest) -> None:
 
 def _clean_up(request: CaptureRequest, experiment: str, world: World) -> Outcome:
     cluster = world.cluster(request.context, request.namespace)
-    found = cleanup.listed(cluster, experiment)
+    seen = cleanup.look(cluster, experiment)
+    found = seen.objects
     names = tuple(cleanup.reference(item) for item in found)
     result = CaptureResult(
         experiment=experiment,
@@ -77,6 +78,7 @@ def _clean_up(request: CaptureRequest, experiment: str, world: World) -> Outcome
         namespace=cluster.namespace,
         is_dry_run=not request.yes,
         leftovers=names,
+        findings=tuple(_unseen(seen.unseen, cluster.namespace)),
     )
     if not request.yes or not found:
         text = _text(request, result, page.leftovers(result))
@@ -84,6 +86,17 @@ def _clean_up(request: CaptureRequest, experiment: str, world: World) -> Outcome
     told = cleanup.remove(cluster, experiment, request.cleanup_limit)
     result = replace(result, leftovers=(), done=tuple(told["removed"]))
     return Outcome(value=result, text=_text(request, result, page.leftovers(result)))
+
+
+def _unseen(kinds: Sequence[str], namespace: str) -> Iterator[Finding]:
+    if kinds:
+        yield Finding(
+            code="kinds-unseen",
+            severity=Severity.WARNING,
+            where=f"namespace {namespace}",
+            fact=f"you may not list {', '.join(kinds)}: what is left among them is not known",
+            remedy="a capture makes none of them; for a sister of kind Deployment ask its owner",
+        )
 
 
 def _text(request: CaptureRequest, result: CaptureResult, table: str) -> str:
