@@ -209,6 +209,18 @@ def test_secrets_of_an_added_text_are_masked_and_that_is_said(
     assert receipt.message == "secrets masked"
 
 
+def test_a_text_that_is_too_large_to_search_is_said_to_be_unsearched(
+    opened: bundle.Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "LARGEST_TEXT_BYTES", 1 << 20)
+    (tmp_path / "log").write_text("hunter2\n" * 200_000)
+    assert opened.add(tmp_path / "log", "notes/log").message == (
+        "over 1 MiB: not searched for secrets"
+    )
+    (tmp_path / "r.ncu-rep").write_bytes(bytes(2 << 20))
+    assert opened.add(tmp_path / "r.ncu-rep", "ncu-profiles/r.ncu-rep").message is None
+
+
 def test_evidence_is_never_overwritten(opened: bundle.Bundle, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
     opened.add(tmp_path / "a", "notes/a")

@@ -28,7 +28,7 @@ COMMANDS = "commands"
 PROFILES = "ncu-profiles"
 FOLDERS = (COMMANDS, PROFILES, "findings")
 LARGEST_TEXT_BYTES = 64 << 20
-"""A larger file is copied unread: it is a report or a trace."""
+"""A larger file is copied unread, which its receipt says: it is a report or a trace."""
 
 _EXPERIMENT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?\Z")
 _STEP = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
@@ -120,7 +120,7 @@ class Bundle:
         with files.locked(self.folder):
             self._must_be_open()
             goal.parent.mkdir(parents=True, exist_ok=True)
-            masked = self._masked(source)
+            masked, message = self._masked(source)
             try:
                 if masked is None:
                     files.copy(source, goal)
@@ -140,21 +140,26 @@ class Bundle:
                 begun=begun,
                 ended=self.now(),
                 is_ok=True,
-                message=None if masked is None else "secrets masked",
+                message=message,
                 artifacts=(artifact,),
             )
             receipts.append(self.folder, receipt)
         return receipt
 
-    def _masked(self, source: Path) -> bytes | None:
-        """The masked content of a text file that holds secrets; ``None`` for any other file."""
+    def _masked(self, source: Path) -> tuple[bytes | None, str | None]:
+        """The masked content of a text file that holds secrets, and what is to be said of it.
+
+        No content for any other file: it is copied as it is.
+        """
+        with source.open("rb") as reader:
+            is_text = b"\0" not in reader.read(8192)
+        if not is_text:
+            return None, None
         if source.stat().st_size > LARGEST_TEXT_BYTES:
-            return None
+            return None, f"over {LARGEST_TEXT_BYTES >> 20} MiB: not searched for secrets"
         data = source.read_bytes()
-        if b"\0" in data[:8192]:
-            return None
         masked = self.redactor.output(data)
-        return None if masked == data else masked
+        return (None, None) if masked == data else (masked, "secrets masked")
 
     def receipt(self, receipt: Receipt) -> None:
         """Add a receipt of a step that was no recorded command.

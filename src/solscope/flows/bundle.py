@@ -25,7 +25,7 @@ class BundleRequest:
     init DIR makes an empty bundle. record DIR STEP -- COMMAND... runs the command and keeps
     its command line, both outputs and its exit code as commands/NN-STEP.*; record DIR --add
     FILE copies a file in. Secrets are masked in commands, outputs and
-    added text files; other files are copied byte for byte.
+    added text files up to 64 MiB; other files are copied byte for byte.
     seal DIR writes manifest.json, the sha256 of every file, and makes the bundle read-only.
     verify DIR finds every changed, missing or extra file (exit code 1).
     """
