@@ -230,6 +230,12 @@ class Bundle:
         names = (_NUMBERED.match(path.name) for path in (self.folder / COMMANDS).iterdir())
         return max((int(found[1]) for found in names if found), default=0) + 1
 
+    def note_source(self, source: str) -> None:
+        """Name a source of evidence in ``capture_sources.json``, once."""
+        with files.locked(self.folder):
+            self._must_be_open()
+            self._note_source(source)
+
     def _note_source(self, source: str) -> None:
         path = self.folder / SOURCES
         body = json.loads(path.read_bytes()) if path.exists() else {}

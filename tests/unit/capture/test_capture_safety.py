@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import captures, sisters
+from tests import builder, captures, sisters
 from tests.fakes.cluster import FakeCluster
 
 from solscope.capture.execution import (
@@ -508,3 +508,13 @@ def test_a_clean_up_says_what_it_could_not_look_at() -> None:
     assert jobs(cluster) == []
     assert "removed, nothing is left\n  Job/s\n" in outcome.text
     assert "you may not list deployments" in outcome.text
+
+
+def test_a_transfer_that_was_cut_is_not_called_a_report_that_was_cut(tmp_path: Path) -> None:
+    made = a_run(tmp_path / "b", a_cluster(), fail)
+    report = builder.report([builder.Kernel("k", metrics={"gpu__time_duration.sum": 1000})])
+    folder = tmp_path / "b" / "ncu-profiles"
+    (folder / f"{files.PART}r.ncu-rep").write_bytes(report[: len(report) // 2])
+    assert reading.diagnose(made) is None
+    (folder / "r.ncu-rep").write_bytes(report[: len(report) // 2])
+    assert "cut" in str(reading.diagnose(made))

@@ -60,6 +60,7 @@ def fetch(
     goal = bundle.folder / inside
     artifact = Artifact(path=inside, sha256=remote.sha256, size_bytes=remote.size_bytes)
     if goal.exists() and _digest(goal) == remote.sha256:
+        bundle.note_source("ncu")  # a crash may have come between the copy and this
         return CollectedFile(name=remote.name, artifact=artifact)
     part = bundle.folder / PROFILES / f"{PART}{remote.name}"
     try:
@@ -78,7 +79,7 @@ def fetch(
         raise CaptureError(
             f"cannot be written: {error.strerror}",
             where=str(goal.parent),
-            hint=f"{remote.size_bytes} bytes are needed twice; make room and go on with --resume",
+            hint=f"{remote.size_bytes} bytes are needed twice; make room, then capture again",
         ) from error
     part.unlink()
     return CollectedFile(name=remote.name, artifact=artifact)
