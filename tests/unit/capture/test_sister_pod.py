@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fakes.cluster import FakeCluster
 from tests.sisters import (
     a_container,
     a_deployment,
@@ -19,7 +20,7 @@ from tests.sisters import (
     server_of,
 )
 
-from solscope.capture.sister import environment, naming, secrecy, tooling
+from solscope.capture.sister import creation, environment, naming, secrecy, tooling
 from solscope.errors import UsageError
 from solscope.model.plan import CostEstimate, Strategy
 from solscope.model.sister import SisterKind, SisterOptions, ToolsSource
@@ -546,3 +547,20 @@ def test_a_folder_of_the_node_that_is_written_is_said(read_only: bool, said: boo
     target = a_deployment(a_container(volumeMounts=[mount]), volumes=[volume])
     found = [f.where for f in a_sister(target).findings if f.code == "sister-shared-cache"]
     assert found == (["volume cache (hostPath /data/models)"] if said else [])
+
+
+def test_a_creation_that_is_interrupted_leaves_no_half_of_a_sister() -> None:
+    class Interrupted(FakeCluster):
+        def create(self, obj: Any, *, dry_run: bool = False) -> Any:
+            made = super().create(obj, dry_run=dry_run)
+            if obj["kind"] == "Job":
+                raise KeyboardInterrupt
+            return made
+
+    options = SisterOptions(harness="print(1)")
+    sister = a_sister(a_deployment(), plan=a_plan(strategy=Strategy.HARNESS), options=options)
+    cluster = Interrupted([])
+    with pytest.raises(KeyboardInterrupt):
+        creation.create(cluster, sister)
+    assert "create configmap" in cluster.calls
+    assert cluster.objects == []
