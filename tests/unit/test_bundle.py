@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import shlex
@@ -10,6 +11,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -560,3 +562,24 @@ def test_a_document_is_masked_text_by_text_and_can_be_read_again(opened: bundle.
         "token": MASK,
         "rest": [1, None, {"token": {"name": MASK}}],
     }
+
+
+def test_a_folder_that_cannot_be_locked_itself_is_locked_all_the_same(
+    opened: bundle.Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    real = fcntl.flock
+
+    def as_nfs_does(handle: int, how: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        real(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", as_nfs_does)
+    opened.record("x", ["true"], OK, NOON)
+    with files.claimed(opened.folder) as first, files.claimed(opened.folder) as second:
+        assert (first, second) == (True, False)
+    with files.claimed(opened.folder) as again:
+        assert again
+    sealing.seal(opened.folder, NOON)
+    assert sealing.verify(opened.folder)[1] == ()
