@@ -530,24 +530,29 @@ def test_a_step_without_a_proper_name_is_refused_before_its_command_runs(
     assert not made.exists()
 
 
-def test_an_interrupted_command_is_recorded_with_what_it_had_said(tmp_path: Path) -> None:
-    folder = a_bundle(tmp_path / "b").folder
+def test_an_interrupted_command_is_recorded_with_what_it_had_said(
+    opened: bundle.Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said = tmp_path / "said"
-    script = f"echo half; touch {said}; exec sleep 600"
-    words = ["bundle", "record", str(folder), "long", "--", "sh", "-c", script]
-    with subprocess.Popen(
-        [sys.executable, "-m", "solscope.cli.main", *words],
-        start_new_session=True,
-        # A shell that has us in the background may have told us to ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:
+    real = subprocess.Popen.wait
+
+    def interrupted(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        """Ctrl-C reaches the command and who waits for it."""
+        monkeypatch.setattr(subprocess.Popen, "wait", real)
         while not said.exists():
             assert process.poll() is None
-        os.killpg(process.pid, signal.SIGINT)
-    assert process.returncode == 130
-    (receipt,) = receipts.read(folder)
+        process.send_signal(signal.SIGINT)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    script = f"echo half; touch {said}; exec sleep 600"
+    words = ("long", "env", "--default-signal=INT", "sh", "-c", script)
+    request = BundleRequest(action="record", folder=str(opened.folder), words=words)
+    with pytest.raises(KeyboardInterrupt):
+        verb(request, World())
+    (receipt,) = receipts.read(opened.folder)
     assert (receipt.step, receipt.exit_status) == ("01-long", 130)
-    assert (folder / "commands/01-long.stdout").read_text() == "half\n"
+    assert (opened.folder / "commands/01-long.stdout").read_text() == "half\n"
 
 
 def test_a_document_is_masked_text_by_text_and_can_be_read_again(opened: bundle.Bundle) -> None:
