@@ -59,4 +59,4 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     cluster.make_namespace(name)
     yield name
     cluster.faults.clear()
-    cluster.kubectl("delete", "namespace", name, "--wait=true", "--timeout=30s")
+    cluster.kubectl("delete", "namespace", name, "--wait=true", "--timeout=120s")

@@ -116,7 +116,7 @@ class Cluster:
         stdin: str | bytes | None = None,
         version: str = tools.CURRENT,
         user: str = "admin",
-        timeout_s: float = 60,
+        timeout_s: float = 180,
         check: bool = True,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run kubectl. Raises AssertionError with both outputs on an unexpected failure."""
@@ -144,7 +144,7 @@ class Cluster:
             raise LookupError(f"{plural} {namespace}/{name}")
         return found
 
-    def until(self, holds: Callable[[], Any], timeout_s: float = 20) -> Any:
+    def until(self, holds: Callable[[], Any], timeout_s: float = 120) -> Any:
         """Wait for a true value and give it. Raises AssertionError at the time-out."""
         ends = time.monotonic() + timeout_s
         while time.monotonic() < ends:

@@ -81,7 +81,7 @@ def test_sixty_four_mebibytes_come_home_through_ten_cuts(
     }
     kubectl = site.cluster.kubectl
     kubectl("apply", "-f", "-", stdin=json.dumps(pod))
-    kubectl("-n", site.namespace, "wait", "pod/holder", "--for=condition=Ready", "--timeout=30s")
+    kubectl("-n", site.namespace, "wait", "pod/holder", "--for=condition=Ready", "--timeout=120s")
     make = f"head -c {size} /dev/urandom >{scripts.RESULTS}/big.ncu-rep"
     kubectl("-n", site.namespace, "exec", "holder", "-c", SIDECAR, "--", "sh", "-c", make)
     cluster = Patient(World().cluster(None, site.namespace))
@@ -144,7 +144,7 @@ def test_a_namespace_that_is_deleted_meanwhile_ends_the_capture(site: Site) -> N
     world = at("warm-up", site, delete)
     with pytest.raises(CaptureError):
         capture.run(capture.CaptureRequest(**site.options()), world)
-    site.cluster.until(lambda: not site.left(), 60)
+    site.cluster.until(lambda: not site.left())
     site.cluster.make_namespace(site.namespace)
 
 

@@ -71,7 +71,7 @@ def run_until(step: str, when: str, options: dict[str, object]) -> int:
     import os
 
     done = subprocess.run(
-        command, capture_output=True, timeout=120, env={**os.environ, "PYTHONPATH": path}
+        command, capture_output=True, timeout=600, env={**os.environ, "PYTHONPATH": path}
     )
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     return done.returncode

@@ -43,4 +43,4 @@ def test_the_walk_through_does_what_it_says(cluster: Cluster, site: Site) -> Non
             assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         assert site.left() == []
     finally:
-        cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=true", "--timeout=30s")
+        cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=true", "--timeout=120s")

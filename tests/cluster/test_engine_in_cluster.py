@@ -58,13 +58,13 @@ def complete(cluster: Cluster, namespace: str) -> int:
     request.add_header("Authorization", "Bearer admin")
     request.add_header("Content-Type", "application/json")
     context = ssl.create_default_context(cafile=str(cluster.certificate))
-    with urllib.request.urlopen(request, timeout=10, context=context) as answer:
+    with urllib.request.urlopen(request, timeout=60, context=context) as answer:
         return int(answer.status)
 
 
 def test_a_service_reaches_ready_replicas(cluster: Cluster, namespace: str) -> None:
     cluster.kubectl("apply", "-f", "-", stdin=production(namespace))
-    status = ("-n", namespace, "rollout", "status", "deployment/engine", "--timeout=30s")
+    status = ("-n", namespace, "rollout", "status", "deployment/engine", "--timeout=120s")
     cluster.kubectl(*status)
     assert complete(cluster, namespace) == 200
     slices = ("-n", namespace, "get", "endpointslices", "-o", "json")
@@ -119,7 +119,7 @@ def test_an_engine_runs_under_a_profiler_that_an_image_volume_brought(
     }
     here = ("-n", namespace)
     cluster.kubectl(*here, "apply", "-f", "-", stdin=json.dumps(pod))
-    cluster.kubectl(*here, "wait", "--for=condition=Ready", "pod/sister", "--timeout=20s")
+    cluster.kubectl(*here, "wait", "--for=condition=Ready", "pod/sister", "--timeout=120s")
     post = (
         "import urllib.request as u; kind = {{'Content-Type': 'application/json'}};"
         "u.urlopen(u.Request('http://127.0.0.1:8000{}', b'{{}}', kind)).read()"

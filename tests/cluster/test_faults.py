@@ -126,7 +126,7 @@ from tests.cluster.node import sweeping
 from tests.cluster.test_kubectl import a_pod
 with Cluster() as c:
     c.kubectl("apply", "-f", "-", stdin=a_pod("p"))
-    c.kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=20s")
+    c.kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=120s")
     print(c.node.folder, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """

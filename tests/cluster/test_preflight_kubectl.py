@@ -178,7 +178,7 @@ def test_access_reviews_are_asked_of_the_server(server: ApiServer) -> None:
 
 
 def test_a_watch_gives_what_is_there_and_ends(server: ApiServer) -> None:
-    events = list(connected().watch("pods", labels="app=chat", timeout_s=3))
+    events = list(connected().watch("pods", labels="app=chat", timeout_s=6))
     assert events[0].type == "ADDED"
     assert events[0].object["metadata"]["name"] == "chat-1"
 

@@ -41,24 +41,31 @@ class Running:
         url = f"http://127.0.0.1:{self.port}{path}"
         request = urllib.request.Request(url, data, {"Content-Type": kind})
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             with refusal:
                 return refusal.code, refusal.read().decode()
 
     def ready(self) -> None:
-        for _ in range(100):
-            try:
-                self.ask("/health")
-                return
-            except OSError:
-                time.sleep(0.05)
+        self.until(lambda: self.ask("/health"))
+
+    def says(self, text: str) -> None:
+        """Wait until its output holds a text."""
+        self.until(lambda: text in self.log.read_text())
+
+    def until(self, holds: Callable[[], object]) -> None:
+        ends = time.monotonic() + 60
+        while time.monotonic() < ends:
+            with contextlib.suppress(OSError):
+                if holds():
+                    return
+            time.sleep(0.05)
         raise AssertionError(self.log.read_text())
 
     def end(self) -> str:
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
         return self.log.read_text()
 
 
@@ -141,7 +148,7 @@ def profile(
     with contextlib.suppress(OSError, http.client.HTTPException):
         engine.ask("/v1/completions", {"prompt": "in", "max_tokens": 3})
         engine.ask("/stop_profile", {})
-    time.sleep(0.4)
+    # What was launched in the window is profiled after the engine's end, too.
     return engine.end()
 
 
@@ -174,7 +181,6 @@ def test_without_a_profiler_in_the_engine_the_window_is_ncu_s_alone(
     engine = start([*NCU, "--profile-from-start", from_start, "-k", "regex:rms_norm"])
     engine.ready()
     engine.ask("/v1/completions", {"prompt": "a", "max_tokens": 2})
-    time.sleep(0.4)
     assert engine.end().count("==PROF== Profiling") == profiled
 
 
@@ -215,7 +221,7 @@ def test_a_program_launched_to_be_attached_starts_with_the_attaching(
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     engine = start([*NCU, "--mode", "launch", "--port", port])
-    time.sleep(0.5)
+    engine.says("Waiting for profiler to attach")
     with pytest.raises(OSError, match="refused"):
         engine.ask("/health")
     command = [*NCU, "--mode", "attach", "--port", port, "-c", "1", "-o", str(tmp_path / "a")]
@@ -235,7 +241,6 @@ def test_launches_in_a_range_are_told_from_those_outside(
         engine = start(command, STANDIN_NVTX="decode")
         engine.ready()
         engine.ask("/v1/completions", {"prompt": "a", "max_tokens": 4})
-        time.sleep(0.3)
         return engine.end().count("100% - 8 passes")
 
     assert profiled() == 4
@@ -251,7 +256,6 @@ def test_each_kernel_is_counted_for_itself_where_asked(
     engine = start([*NCU, *options])
     engine.ready()
     engine.ask("/v1/completions", {"prompt": "a", "max_tokens": 4})
-    time.sleep(0.3)
     assert engine.end().count("100% - 8 passes") == 2 * 3
 
 

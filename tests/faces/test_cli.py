@@ -141,6 +141,15 @@ def test_a_closed_pipe_is_no_error() -> None:
     assert done.stdout.startswith("report,launch")
 
 
+def test_a_closed_pipe_keeps_the_answer() -> None:
+    plan = "plan --chip H100 --no-library --memory-gb 100 --host-memory-gb 1 --format json"
+    command = f"exec {sys.executable} -m solscope.cli.main {plan}"
+    with subprocess.Popen(["sh", "-c", command], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert process.returncode == 1
+
+
 def test_a_file_given_twice_or_by_its_folder_counts_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,6 +25,15 @@ def shown(page: Path) -> list[str]:
 COMMANDS = [(page, command) for page in PAGES for command in shown(page)]
 
 
+def test_messages_advise_only_commands_that_exist() -> None:
+    sources = [path for kind in ("*.py", "*.toml") for path in sorted((ROOT / "src").rglob(kind))]
+    advised = {
+        verb for path in sources for verb in re.findall(r"`solscope ([a-z]+)", path.read_text())
+    }
+    assert "plan" in advised
+    assert advised <= {verb.name for verb in catalog.VERBS}
+
+
 def test_pages_show_commands() -> None:
     assert len(COMMANDS) >= 5
 

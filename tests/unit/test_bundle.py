@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import shlex
@@ -10,6 +11,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -167,6 +169,21 @@ def test_a_secret_of_the_command_is_masked_in_its_output(opened: bundle.Bundle) 
     assert stderr == MASK.encode() + b"\xff"
 
 
+def test_a_secret_inside_a_script_is_masked_in_its_output() -> None:
+    redactor = a_redactor()
+    shown = redactor.argv(["bash", "-c", "exec server m --token s3cretvalue"])
+    assert redactor.text("using s3cretvalue") == f"using {MASK}"
+    assert "s3cretvalue" not in " ".join(shown)
+
+
+def test_every_key_after_one_option_is_masked() -> None:
+    redactor = Redactor(lambda text: text, lambda name: name == "api-key")
+    argv = ["vllm", "serve", "m", "--api-key", "first-key", "second-key", "--port", "8"]
+    assert redactor.argv(argv) == [*argv[:4], MASK, MASK, "--port", "8"]
+    argv = ["curl", "--api-key", "first-key", "https://host/v1"]
+    assert redactor.argv(argv) == ["curl", "--api-key", MASK, "https://host/v1"]
+
+
 def test_short_values_are_not_hunted_in_output() -> None:
     redactor = a_redactor()
     redactor.argv(["x", "--token", "no"])
@@ -192,6 +209,18 @@ def test_secrets_of_an_added_text_are_masked_and_that_is_said(
     receipt = opened.add(tmp_path / "log", "notes/log")
     assert (opened.folder / "notes/log").read_text() == f"password {MASK}\n"
     assert receipt.message == "secrets masked"
+
+
+def test_a_text_that_is_too_large_to_search_is_said_to_be_unsearched(
+    opened: bundle.Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "LARGEST_TEXT_BYTES", 1 << 20)
+    (tmp_path / "log").write_text("hunter2\n" * 200_000)
+    assert opened.add(tmp_path / "log", "notes/log").message == (
+        "over 1 MiB: not searched for secrets"
+    )
+    (tmp_path / "r.ncu-rep").write_bytes(bytes(2 << 20))
+    assert opened.add(tmp_path / "r.ncu-rep", "ncu-profiles/r.ncu-rep").message is None
 
 
 def test_evidence_is_never_overwritten(opened: bundle.Bundle, tmp_path: Path) -> None:
@@ -488,3 +517,74 @@ def test_the_commit_is_read_from_git_s_own_files(tmp_path: Path) -> None:
     assert commit_of(tmp_path) == "a" * 40
     (git / "HEAD").write_text("b" * 40 + "\n")
     assert commit_of(tmp_path) == "b" * 40
+
+
+def test_a_step_without_a_proper_name_is_refused_before_its_command_runs(
+    opened: bundle.Bundle, tmp_path: Path
+) -> None:
+    made = tmp_path / "made"
+    words = ("Long-Run", "touch", str(made))
+    request = BundleRequest(action="record", folder=str(opened.folder), words=words)
+    with pytest.raises(UsageError, match="a step cannot be called 'Long-Run'"):
+        verb(request, World())
+    assert not made.exists()
+
+
+def test_an_interrupted_command_is_recorded_with_what_it_had_said(
+    opened: bundle.Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = tmp_path / "said"
+    real = subprocess.Popen.wait
+
+    def interrupted(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        """Ctrl-C reaches the command and who waits for it."""
+        monkeypatch.setattr(subprocess.Popen, "wait", real)
+        while not said.exists():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    script = f"echo half; touch {said}; exec sleep 600"
+    words = ("long", "env", "--default-signal=INT", "sh", "-c", script)
+    request = BundleRequest(action="record", folder=str(opened.folder), words=words)
+    with pytest.raises(KeyboardInterrupt):
+        verb(request, World())
+    (receipt,) = receipts.read(opened.folder)
+    assert (receipt.step, receipt.exit_status) == ("01-long", 130)
+    assert (opened.folder / "commands/01-long.stdout").read_text() == "half\n"
+
+
+def test_a_document_is_masked_text_by_text_and_can_be_read_again(opened: bundle.Bundle) -> None:
+    document = {
+        "script": 'export A="hunter2" && exec server',
+        "token": "x",
+        "rest": [1, None, {"token": {"name": "hunter2"}}],
+    }
+    opened.write_document("notes/x.json", json.dumps(document))
+    assert json.loads((opened.folder / "notes/x.json").read_text()) == {
+        "script": f'export A="{MASK}" && exec server',
+        "token": MASK,
+        "rest": [1, None, {"token": {"name": MASK}}],
+    }
+
+
+def test_a_folder_that_cannot_be_locked_itself_is_locked_all_the_same(
+    opened: bundle.Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    real = fcntl.flock
+
+    def as_nfs_does(handle: int, how: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        real(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", as_nfs_does)
+    opened.record("x", ["true"], OK, NOON)
+    with files.claimed(opened.folder) as first, files.claimed(opened.folder) as second:
+        assert (first, second) == (True, False)
+    with files.claimed(opened.folder) as again:
+        assert again
+    sealing.seal(opened.folder, NOON)
+    assert sealing.verify(opened.folder)[1] == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import inspect
@@ -57,7 +58,8 @@ def _show(outcome: Outcome) -> int:
             print(f"wrote {path}", file=sys.stderr)
         sys.stdout.flush()
     except BrokenPipeError:
-        return _closed_pipe()
+        # Who reads no further still wants the answer, and a script looks at nothing else.
+        _closed_pipe()
     return outcome.exit_code
 
 
@@ -192,8 +194,13 @@ def world() -> World:
 
 
 def _say(text: str) -> None:
-    """One line on stderr for each new thing that is told."""
-    print(f"solscope: {text}", file=sys.stderr, flush=True)
+    """One line on stderr for each new thing that is told.
+
+    A reader that has gone (`2>&1 | head`, a closed terminal) ends nothing: what was made in a
+    cluster still wants its clean-up.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        print(f"solscope: {text}", file=sys.stderr, flush=True)
 
 
 def _progress(items: Iterable[str], label: str) -> Iterator[str]:

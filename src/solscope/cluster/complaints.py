@@ -56,7 +56,7 @@ def error_of(stderr: str, where: str, *, context: str | None = None) -> ClusterE
         )
     if _UNREACHABLE.search(text):
         return Unreachable(
-            _first_line(text),
+            first_line(text),
             where=f"context {context}",
             hint="is the cluster up, and the login still valid?",
         )
@@ -72,7 +72,7 @@ def error_of(stderr: str, where: str, *, context: str | None = None) -> ClusterE
         return Forbidden(f"no right to {right}", right=right, where=where, hint=f"ask for: {right}")
     match = _SERVER.search(text)
     if match is None:
-        return ClusterError(_first_line(text) or "kubectl failed without a word", where=where)
+        return ClusterError(first_line(text) or "kubectl failed without a word", where=where)
     return _server_error(match["reason"] or "", match["text"].strip(), where)
 
 
@@ -99,6 +99,7 @@ def _right(cannot: re.Match[str]) -> str:
     return f"{cannot['verb']} {resource} ({scope})"
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
+    """The last line that is no log line of kubectl's own; empty where there is none."""
     lines = [line for line in text.splitlines() if line and not re.match(r"[IWEF]\d{4} ", line)]
     return lines[-1] if lines else ""

@@ -260,13 +260,25 @@ class Kubectl:
         """The part of the kubeconfig that the context needs, as kubectl sees it."""
         command = [self._binary, "config", "view", "--minify", "-o", "json"]
         command += ["--context", context] if context else []
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        except OSError as error:
+            raise ClusterError(
+                f"{self._binary} does not start: {error.strerror}",
+                hint="install kubectl for this machine, or name it with SOLSCOPE_KUBECTL",
+            ) from error
         if done.returncode == 0:
             view: Mapping[str, Any] = json.loads(done.stdout or "{}")
             return view
         if "cannot locate context" in done.stderr or "does not exist" in done.stderr:
             raise self._no_context(context)
-        return {}
+        if "must exist in order to minify" in done.stderr:
+            return {}
+        raise ClusterError(
+            f"kubectl cannot read its configuration: {complaints.first_line(done.stderr)}",
+            where="kubeconfig",
+            hint="`kubectl config view` shows the fault; KUBECONFIG names another file",
+        )
 
     def _no_context(self, context: str | None) -> ClusterError:
         command = [self._binary, "config", "get-contexts", "-o", "name"]
@@ -283,7 +295,11 @@ class Kubectl:
         version = str(obj["apiVersion"])
         group = version.rpartition("/")[0]
         arguments = ["api-resources", f"--api-group={group}", "--no-headers", "-o", "wide"]
-        table = self._run(arguments, version).decode(errors="replace")
+        done = self._spawn(arguments, timeout_s=self._timeout_s)
+        table, said = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        # Any group that is down (a broken metrics API) makes it fail, its table whole all the same.
+        if done.returncode != 0 and complaints.is_unreachable(said):
+            raise self._error(said, version)
         plural = f"{str(obj['kind']).lower()}s"
         for line in table.splitlines():
             if f" {obj['kind']} " in line:

@@ -28,7 +28,7 @@ COMMANDS = "commands"
 PROFILES = "ncu-profiles"
 FOLDERS = (COMMANDS, PROFILES, "findings")
 LARGEST_TEXT_BYTES = 64 << 20
-"""A larger file is copied unread: it is a report or a trace."""
+"""A larger file is copied unread, which its receipt says: it is a report or a trace."""
 
 _EXPERIMENT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?\Z")
 _STEP = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
@@ -59,17 +59,19 @@ class Bundle:
     now: Callable[[], datetime]
 
     def record(
-        self, step: str, argv: Sequence[str], finished: Finished, begun: datetime
+        self,
+        step: str,
+        argv: Sequence[str],
+        finished: Finished,
+        begun: datetime,
+        run: str | None = None,
     ) -> tuple[str, Receipt]:
         """Write ``commands/NN-step.{cmd,stdout,stderr,exit}`` and a receipt; gives ``NN-step``.
 
-        ``.exit`` is written last: a command without it never ended. Raises UsageError for a
-        step that is no lower-case name.
+        ``.exit`` is written last: a command without it never ended. ``run`` names the capture
+        that the step belongs to. Raises UsageError for a step that is no lower-case name.
         """
-        if not _STEP.match(step):
-            raise UsageError(
-                f"a step cannot be called {step!r}", hint="lower-case words joined by hyphens"
-            )
+        check_step(step)
         line = shlex.join(self.redactor.argv(argv))
         parts = {
             "cmd": line.encode("utf-8", "surrogateescape") + b"\n",
@@ -90,9 +92,19 @@ class Bundle:
                 command=line,
                 exit_status=finished.exit_code,
                 artifacts=tuple(self._artifact(f"{COMMANDS}/{name}.{kind}") for kind in parts),
+                run=run,
             )
             receipts.append(self.folder, receipt)
         return name, receipt
+
+    def drop_unfinished(self) -> None:
+        """Remove what a crash left of a command whose recording it cut: no receipt names it."""
+        with files.locked(self.folder):
+            self._must_be_open()
+            commands = self.folder / COMMANDS
+            for path in sorted(commands.iterdir()):
+                if _NUMBERED.match(path.name) and not path.with_suffix(".exit").exists():
+                    path.unlink()
 
     def add(self, source: Path, inside: str) -> Receipt:
         """Copy a file into the bundle; gives its receipt.
@@ -108,7 +120,7 @@ class Bundle:
         with files.locked(self.folder):
             self._must_be_open()
             goal.parent.mkdir(parents=True, exist_ok=True)
-            masked = self._masked(source)
+            masked, message = self._masked(source)
             try:
                 if masked is None:
                     files.copy(source, goal)
@@ -128,21 +140,26 @@ class Bundle:
                 begun=begun,
                 ended=self.now(),
                 is_ok=True,
-                message=None if masked is None else "secrets masked",
+                message=message,
                 artifacts=(artifact,),
             )
             receipts.append(self.folder, receipt)
         return receipt
 
-    def _masked(self, source: Path) -> bytes | None:
-        """The masked content of a text file that holds secrets; ``None`` for any other file."""
+    def _masked(self, source: Path) -> tuple[bytes | None, str | None]:
+        """The masked content of a text file that holds secrets, and what is to be said of it.
+
+        No content for any other file: it is copied as it is.
+        """
+        with source.open("rb") as reader:
+            is_text = b"\0" not in reader.read(8192)
+        if not is_text:
+            return None, None
         if source.stat().st_size > LARGEST_TEXT_BYTES:
-            return None
+            return None, f"over {LARGEST_TEXT_BYTES >> 20} MiB: not searched for secrets"
         data = source.read_bytes()
-        if b"\0" in data[:8192]:
-            return None
         masked = self.redactor.output(data)
-        return None if masked == data else masked
+        return (None, None) if masked == data else (masked, "secrets masked")
 
     def receipt(self, receipt: Receipt) -> None:
         """Add a receipt of a step that was no recorded command.
@@ -162,6 +179,15 @@ class Bundle:
             self._must_be_open()
             goal.parent.mkdir(parents=True, exist_ok=True)
             files.write(goal, self.redactor.text(text).encode())
+
+    def write_document(self, inside: str, text: bytes | str) -> None:
+        """Write or replace a JSON file, secrets masked in its texts: it can be read again."""
+        document = self.redactor.document(json.loads(text))
+        goal = self._inside(inside)
+        with files.locked(self.folder):
+            self._must_be_open()
+            goal.parent.mkdir(parents=True, exist_ok=True)
+            files.write(goal, json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n")
 
     def fill(self, inside: str, text: str) -> None:
         """Write a page that was made empty; under what somebody has written there meanwhile."""
@@ -204,6 +230,12 @@ class Bundle:
         names = (_NUMBERED.match(path.name) for path in (self.folder / COMMANDS).iterdir())
         return max((int(found[1]) for found in names if found), default=0) + 1
 
+    def note_source(self, source: str) -> None:
+        """Name a source of evidence in ``capture_sources.json``, once."""
+        with files.locked(self.folder):
+            self._must_be_open()
+            self._note_source(source)
+
     def _note_source(self, source: str) -> None:
         path = self.folder / SOURCES
         body = json.loads(path.read_bytes()) if path.exists() else {}
@@ -211,6 +243,14 @@ class Bundle:
         if source not in known:
             body["captured_sources"] = [*known, source]
             files.write(path, json.dumps(body, indent=2).encode() + b"\n")
+
+
+def check_step(step: str) -> None:
+    """Raise UsageError for a step's name that is no lower-case name."""
+    if not _STEP.match(step):
+        raise UsageError(
+            f"a step cannot be called {step!r}", hint="lower-case words joined by hyphens"
+        )
 
 
 def init(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -15,6 +16,8 @@ from solscope.model.evidence import Artifact
 
 PART = ".part-"
 CHUNK_BYTES = 1 << 20
+# What flock says of a folder where the file system locks only what is open for writing.
+_NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 def write(path: Path, data: bytes, *, is_new: bool = False) -> None:
@@ -112,10 +115,49 @@ def sync_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Be the only writer of a folder; a second one waits. The lock dies with its process."""
+    handle = _lock(folder, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(folder: Path, how: int) -> int:
+    """A descriptor that holds the folder's lock; BlockingIOError where ``how`` must not wait."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        fcntl.flock(handle, how)
+    except OSError as error:
+        os.close(handle)
+        if error.errno not in _NO_LOCKS:
+            raise
+        return _lock_here(folder, how)
+    return handle
+
+
+def _lock_here(folder: Path, how: int) -> int:
+    """The same where folders have no locks, as on NFS: among the processes of this machine."""
+    mark = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
+    place = Path(tempfile.gettempdir(), f"solscope-{os.getuid()}-{mark}.lock")
+    handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, how)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+@contextlib.contextmanager
+def claimed(folder: Path) -> Iterator[bool]:
+    """Whether this process alone has claimed a folder until the block ends; nobody waits."""
+    try:
+        handle = _lock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+        return
+    try:
+        yield True
     finally:
         os.close(handle)
 

@@ -25,7 +25,7 @@ class BundleRequest:
     init DIR makes an empty bundle. record DIR STEP -- COMMAND... runs the command and keeps
     its command line, both outputs and its exit code as commands/NN-STEP.*; record DIR --add
     FILE copies a file in. Secrets are masked in commands, outputs and
-    added text files; other files are copied byte for byte.
+    added text files up to 64 MiB; other files are copied byte for byte.
     seal DIR writes manifest.json, the sha256 of every file, and makes the bundle read-only.
     verify DIR finds every changed, missing or extra file (exit code 1).
     """
@@ -83,7 +83,7 @@ def _init(request: BundleRequest, folder: Path, redactor: Redactor, world: World
         experiment=request.experiment or absolute.name,
         family=request.family or absolute.parent.name,
         intent=request.intent,
-        who=request.who or _user(),
+        who=request.who or user(),
         where=request.where,
         commit=request.commit or commit_of(Path.cwd()),
     )
@@ -99,9 +99,12 @@ def _record(request: BundleRequest, opened: bundle.Bundle, world: World) -> Outc
             "nothing to record",
             hint="solscope bundle record DIR STEP -- COMMAND..., or record DIR --add FILE",
         )
+    bundle.check_step(step)
     begun = world.now()
     finished = running.run(argv)
     name, receipt = opened.record(step, argv, finished, begun)
+    if finished.is_interrupted:
+        raise KeyboardInterrupt
     sizes = f"stdout {len(finished.stdout)} bytes, stderr {len(finished.stderr)} bytes"
     text = f"{name}: exit {finished.exit_code}, {sizes}\n  {receipt.command}"
     written = tuple(str(opened.folder / artifact.path) for artifact in receipt.artifacts)
@@ -156,7 +159,8 @@ def _digest(folder: Path) -> str:
     return files.artifact(folder, folder / bundle.MANIFEST).sha256
 
 
-def _user() -> str | None:
+def user() -> str | None:
+    """The name of who runs this process; ``None`` where the system knows none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -79,7 +79,9 @@ class SisterRequest:
         "A further label for the sister, KEY=VALUE. May be repeated.", default=()
     )
     accept: tuple[str, ...] = option(
-        "Allow this object (kind/name) to match the sister. May be repeated.", default=()
+        "Allow this object (kind/name) to match the sister; none that sends requests. "
+        "May be repeated.",
+        default=(),
     )
     deadline: int | None = option(
         "Seconds after which the Job is ended; by default what the plan needs, an hour at least.",

@@ -26,7 +26,7 @@ class Receipt:
     ``command`` is the command line as it was recorded, secrets masked. ``exit_status`` is
     ``None`` where the step was no command, or never ended. ``is_ok`` says whether the step did
     what it was for; ``message`` what it found; ``objects`` cluster objects that it made or
-    removed, as ``kind/name``.
+    removed, as ``kind/name``; ``run`` the capture that it was a step of.
     """
 
     step: str
@@ -38,6 +38,7 @@ class Receipt:
     message: str | None = None
     artifacts: tuple[Artifact, ...] = ()
     objects: tuple[str, ...] = ()
+    run: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from solscope.model.capture import CaptureResult
 from solscope.model.finding import Finding
 from solscope.model.plan import CapturePlan
-from solscope.model.sister import Sister
+from solscope.model.sister import Effect, Sister
 
 
 def as_json(result: CaptureResult) -> str:
@@ -25,7 +25,9 @@ def dry_run(sister: Sister, plan: CapturePlan, result: CaptureResult) -> str:
 def _dry_run(sister: Sister, plan: CapturePlan, result: CaptureResult) -> Iterator[str]:
     import yaml
 
-    yield f"{sister.target}: dry run, nothing was made (run it: add --yes)"
+    yield f"{sister.target}: dry run, nothing was made"
+    # Another experiment has other names: what was shown, and made ready for it, is of this one.
+    yield f"  run it as shown: add --experiment {result.experiment} --yes"
     yield f"  experiment={result.experiment}  bundle {result.bundle or '(new)'}"
     pause = "unknown" if plan.cost.pause_s is None else f"{plan.cost.pause_s:.3g} s"
     total = "unknown" if plan.cost.total_s is None else f"{plan.cost.total_s:.3g} s"
@@ -37,7 +39,10 @@ def _dry_run(sister: Sister, plan: CapturePlan, result: CaptureResult) -> Iterat
         f"({passes.low} to {passes.high}); longest pause {pause}, all launches {total}"
     )
     rules = sister.proof.evidence if sister.proof else ()
-    yield f"  isolation: {len(rules)} rules read, none matches (`solscope sister` lists them)"
+    accepted = [rule for rule in rules if rule.effect is Effect.ACCEPTED]
+    names = ", ".join(f"{rule.kind}/{rule.name} ({rule.channel})" for rule in accepted)
+    matching = f"accepted though they match: {names}" if accepted else "none matches"
+    yield f"  isolation: {len(rules)} rules read, {matching} (`solscope sister` lists them)"
     yield from _findings(result.findings)
     yield ""
     yield f"objects, {len(result.objects)}"
@@ -93,13 +98,13 @@ def _captured(result: CaptureResult) -> Iterator[str]:
 def leftovers(result: CaptureResult) -> str:
     """What an experiment has left in a namespace, or that it is gone."""
     where = f"experiment={result.experiment} in namespace {result.namespace}"
+    head = f"{where}: nothing there"
     if result.leftovers:
-        lines = [f"{where}: {len(result.leftovers)} objects (remove them: add --yes)"]
-        return "\n".join([*lines, *(f"  {name}" for name in result.leftovers)])
-    if result.done:
-        lines = [f"{where}: removed, nothing is left"]
-        return "\n".join([*lines, *(f"  {name}" for name in result.done)])
-    return f"{where}: nothing there"
+        head = f"{where}: {len(result.leftovers)} objects (remove them: add --yes)"
+    elif result.done:
+        head = f"{where}: removed, nothing is left"
+    names = (f"  {name}" for name in (*result.leftovers, *result.done))
+    return "\n".join([head, *names, *_findings(result.findings)])
 
 
 def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:

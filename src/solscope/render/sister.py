@@ -110,7 +110,9 @@ def _next(sister: Sister, manifest: str | None) -> Iterator[str]:
         f"  results: kubectl{namespace} exec {kind}/{sister.name} -c solscope-results -- "
         "ls -l /solscope/results"
     )
-    yield f"  remove it: kubectl{namespace} delete {kind}/{sister.name} --grace-period=5"
+    # A Job deleted by hand leaves its pod, and the GPU, for the whole grace period.
+    where = sister.namespace or "NAMESPACE"
+    yield f"  remove it: solscope capture --cleanup {sister.experiment} -n {where} --yes"
 
 
 def _s(number: int) -> str:

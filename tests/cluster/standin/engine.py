@@ -7,12 +7,12 @@ their whole command line. Called ``sglang`` or ``trtllm-serve`` it has the profi
 those: SGLang's are always there, and open a window only where asked for CUDA_PROFILER (the
 default is torch's profiler); TensorRT-LLM has none.
 
-Environment (all optional): STANDIN_LOAD_S seconds of loading, STANDIN_CRASH_AFTER_S,
-STANDIN_TOKEN_S seconds a token, STANDIN_KERNELS comma-separated kernel names, STANDIN_NVTX the
-NVTX range around all but a request's first token, STANDIN_TELLS names of variables that it
-prints with their values, as careless servers do. A profiler
-sets STANDIN_WINDOW: a folder where ``open`` lies while a profiling window is open, and where
-``launches`` gets a line for each kernel launch in it: NVTX range, tab, name.
+Environment (all optional): STANDIN_LOAD_S seconds of loading, STANDIN_CRASH_AFTER requests that
+it answers before it falls, STANDIN_TOKEN_S seconds a token, STANDIN_KERNELS comma-separated kernel
+names, STANDIN_NVTX the NVTX range around all but a request's first token, STANDIN_TELLS names of
+variables that it prints with their values, as careless servers do. A profiler sets STANDIN_WINDOW:
+a folder where ``open`` lies while a profiling window is open, and where ``launches`` gets a line
+for each kernel launch in it: NVTX range, tab, name.
 """
 
 from __future__ import annotations
@@ -138,6 +138,9 @@ class Engine:
             self.prompt += length
             self.generated += tokens
             self.succeeded += 1
+            if self.succeeded == int(os.environ.get("STANDIN_CRASH_AFTER", "0")):
+                print("torch.OutOfMemoryError: CUDA out of memory.", flush=True)
+                os._exit(1)
         usage = {"prompt_tokens": length, "completion_tokens": tokens}
         usage["total_tokens"] = length + tokens
         choice = {"index": 0, "text": "x" * tokens, "logprobs": None, "finish_reason": "length"}
@@ -276,15 +279,6 @@ def main() -> int:
 
     signal.signal(signal.SIGTERM, end)
     time.sleep(float(os.environ.get("STANDIN_LOAD_S", "0.2")))
-    crash = os.environ.get("STANDIN_CRASH_AFTER_S")
-    if crash is not None:
-
-        def fall() -> None:
-            time.sleep(float(crash))
-            print("torch.OutOfMemoryError: CUDA out of memory.", flush=True)
-            os._exit(1)
-
-        threading.Thread(target=fall, daemon=True).start()
     methods = {"do_GET": Handler.answer, "do_POST": Handler.answer, "engine": engine}
     bound = type("BoundHandler", (Handler,), methods)
     print("INFO:     Application startup complete.", flush=True)

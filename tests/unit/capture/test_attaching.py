@@ -80,7 +80,7 @@ class Pod(FakeCluster):
 
     def __init__(self, opens: int, logs: list[str]) -> None:
         status = {"containerStatuses": [{"name": "vllm", "state": {"running": {}}}]}
-        labels = {"experiment": "x"}
+        labels = {"experiment": "x", "solscope-sister": "1"}
         metadata = {"name": "p", "namespace": "prod", "labels": labels}
         super().__init__([{"kind": "Pod", "metadata": metadata, "status": status}])
         self._namespace = "prod"

@@ -488,3 +488,9 @@ def test_a_server_without_a_profiler_endpoint_is_not_given_its_window() -> None:
     facts = {"target": "deploy/x", "engine": "tensorrt-llm"}
     assert a_plan(facts=facts).launches.window is Window.WHOLE_RUN
     assert a_plan(run=("trtllm-serve", "m")).launches.window is Window.WHOLE_RUN
+
+
+@pytest.mark.parametrize("word", ["", "/", " ", "start-end:"])
+def test_a_range_without_a_name_is_refused(word: str) -> None:
+    with pytest.raises(UsageError, match="names no NVTX range"):
+        a_plan(nvtx=(word,))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fakes.cluster import FakeCluster
 from tests.sisters import (
     a_container,
     a_deployment,
@@ -19,7 +20,7 @@ from tests.sisters import (
     server_of,
 )
 
-from solscope.capture.sister import environment, naming, secrecy, tooling
+from solscope.capture.sister import creation, environment, naming, secrecy, tooling
 from solscope.errors import UsageError
 from solscope.model.plan import CostEstimate, Strategy
 from solscope.model.sister import SisterKind, SisterOptions, ToolsSource
@@ -159,6 +160,19 @@ def test_a_plain_key_on_the_command_line_is_removed_and_never_shown() -> None:
     assert server_of(sister)["args"] == ["vllm", "serve", "m"]
     assert "sk-123" not in repr(sister)
     assert "hf_1234567890" not in repr(sister)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["serve", "m", "--api-key", "one", "two", "--port", "8"], ["serve", "m", "--port", "8"]),
+        # Older releases take one key, and the model may come last.
+        (["serve", "--api-key", "one", "m"], ["serve", "m"]),
+    ],
+)
+def test_every_key_on_the_command_line_is_removed(given: list[str], kept: list[str]) -> None:
+    sister = a_sister(a_deployment(a_container(command=["vllm", *given])))
+    assert server_of(sister)["args"] == ["vllm", *kept]
 
 
 def test_a_plain_secret_in_a_start_script_refuses() -> None:
@@ -524,3 +538,29 @@ def test_the_sister_goes_to_the_same_gpu_product_as_the_target() -> None:
     product = {"nvidia.com/gpu.product": "NVIDIA-H200"}
     assert pod_spec(a_sister(a_deployment(), node, pod))["nodeSelector"] == product
     assert pod_spec(a_sister(a_deployment(nodeSelector=own), node, pod))["nodeSelector"] == own
+
+
+@pytest.mark.parametrize(("read_only", "said"), [(False, True), (True, False)])
+def test_a_folder_of_the_node_that_is_written_is_said(read_only: bool, said: bool) -> None:
+    mount = {"name": "cache", "mountPath": "/cache", "readOnly": read_only}
+    volume = {"name": "cache", "hostPath": {"path": "/data/models"}}
+    target = a_deployment(a_container(volumeMounts=[mount]), volumes=[volume])
+    found = [f.where for f in a_sister(target).findings if f.code == "sister-shared-cache"]
+    assert found == (["volume cache (hostPath /data/models)"] if said else [])
+
+
+def test_a_creation_that_is_interrupted_leaves_no_half_of_a_sister() -> None:
+    class Interrupted(FakeCluster):
+        def create(self, obj: Any, *, dry_run: bool = False) -> Any:
+            made = super().create(obj, dry_run=dry_run)
+            if obj["kind"] == "Job":
+                raise KeyboardInterrupt
+            return made
+
+    options = SisterOptions(harness="print(1)")
+    sister = a_sister(a_deployment(), plan=a_plan(strategy=Strategy.HARNESS), options=options)
+    cluster = Interrupted([])
+    with pytest.raises(KeyboardInterrupt):
+        creation.create(cluster, sister)
+    assert "create configmap" in cluster.calls
+    assert cluster.objects == []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import time
+
 import pytest
 
 from solscope.cluster.secrecy import is_secret, masked
@@ -70,3 +73,45 @@ def test_numbers_of_tokens_are_no_secrets() -> None:
     assert masked(text) == text
     assert masked("api_tokens: abc123") == "api_tokens: <redacted>"
     assert masked("HF_TOKEN=12345678") == "HF_TOKEN=<redacted>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # vLLM writes its options at every start, as Python writes a dictionary.
+        "non-default args: {'model_tag': 'm', 'api_key': ['first1', 'second2'], 'port': 8}",
+        "Namespace(api_key=['first1', 'second2'], port=8)",
+        "{'hf_token': 'first1'}",
+        "vllm serve m --api-key first1 second2 --port 8",
+        'said "{\\"api_key\\": \\"first1\\"}"',
+        "x-api-key: first1",
+        "Authorization: Basic first1second2",
+        '{"Authorization": "Basic first1second2"}',
+        "redis://:first1@cache:6379/0",
+        "https://b.s3.amazonaws.com/k?X-Amz-Signature=first1&x=1",
+        "https://a.blob.core.windows.net/c?sv=1&sig=first1%3D",
+    ],
+)
+def test_secrets_are_masked_however_a_program_spells_them(text: str) -> None:
+    shown = masked(text)
+    assert "first1" not in shown
+    assert "second2" not in shown
+
+
+def test_a_document_stays_one_that_can_be_read() -> None:
+    document = {
+        "volumes": [{"name": "hub", "secret": {"secretName": "hub-login"}}],
+        "token": "abc",
+        "password": ["abc"],
+    }
+    for indent in (None, 2):
+        shown = json.loads(masked(json.dumps(document, indent=indent)))
+        assert shown["volumes"] == document["volumes"]
+        assert (shown["token"], shown["password"]) == ("<redacted>", ["<redacted>"])
+
+
+def test_long_texts_without_a_blank_are_read_in_their_length() -> None:
+    begun = time.process_time()
+    for text in ("a-" * 200_000, "--a" * 100_000, '["' * 100_000):
+        assert masked(text) == text
+    assert time.process_time() - begun < 20

@@ -4,40 +4,64 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from solscope.capture.execution import scripts
+from solscope.capture.execution.pods import MARK
 from solscope.capture.execution.server import SIDECAR
-from solscope.cluster.port import Cluster, Conflict, NotFound, Unreachable
+from solscope.cluster.port import Cluster, Conflict, Forbidden, NotFound, Unreachable
 from solscope.errors import CaptureError, ClusterError
 
 OWNERS = ("jobs", "deployments", "configmaps")
 KINDS = (*OWNERS, "replicasets", "pods")
-MARK = "solscope-sister"
-"""The label that tells a sister's objects from those of others with the same experiment."""
 POLL_S = 0.5
 _GRACE_S = 1
+_NEEDED = ("jobs", "pods")
 Object = Mapping[str, Any]
 
 
 def listed(cluster: Cluster, experiment: str) -> tuple[Object, ...]:
-    """All objects of an experiment that this tool made. Raises ClusterError.
+    """All objects of an experiment that this tool made. Raises ClusterError."""
+    return look(cluster, experiment).objects
 
-    A kind that the user may not list cannot hold anything that the user made.
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was found of an experiment, in which kinds, and which ones the user may not list."""
+
+    objects: tuple[Object, ...]
+    kinds: tuple[str, ...]
+    unseen: tuple[str, ...]
+
+
+def look(cluster: Cluster, experiment: str) -> Look:
+    """List every kind that a sister may consist of. Raises ClusterError.
+
+    A capture makes a Job and its pod: who may not list these is told so. The other kinds stand
+    for ``solscope sister``, and are named where they could not be looked at.
     """
-    return tuple(_listed(cluster, experiment))
-
-
-def _listed(cluster: Cluster, experiment: str) -> Iterator[Object]:
+    objects: list[Object] = []
+    kinds: list[str] = []
+    unseen: list[str] = []
     for kind in KINDS:
         try:
             found = cluster.list(kind, labels=f"experiment={experiment}")
         except NotFound:
             continue
-        for item in found:
-            if MARK in (item["metadata"].get("labels") or {}):
-                yield {"kind": kind, **item}
+        except Forbidden:
+            if kind in _NEEDED:
+                raise
+            unseen.append(kind)
+            continue
+        kinds.append(kind)
+        objects += [
+            {"kind": kind, **item}
+            for item in found
+            if MARK in (item["metadata"].get("labels") or {})
+        ]
+    return Look(tuple(objects), tuple(kinds), tuple(unseen))
 
 
 def reference(item: Object) -> str:
@@ -56,10 +80,12 @@ def remove(cluster: Cluster, experiment: str, limit_s: float) -> Mapping[str, An
     left: tuple[Object, ...] = ()
     while True:
         try:
-            left = listed(cluster, experiment)
+            seen = look(cluster, experiment)
+            left = seen.objects
             if not left:
                 return {
-                    "listed": f"{', '.join(KINDS)} with experiment={experiment}",
+                    "listed": f"{', '.join(seen.kinds)} with experiment={experiment}",
+                    "not_listed": list(seen.unseen),
                     "removed": removed,
                     "left": [],
                 }

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from solscope.capture.execution import scripts
 from solscope.capture.execution.server import SIDECAR, Sister
-from solscope.cluster.port import Unreachable
 from solscope.errors import CaptureError, ClusterError
 from solscope.evidence.bundle import PROFILES, Bundle
 from solscope.evidence.files import PART
@@ -36,7 +35,7 @@ class Remote:
 def index(sister: Sister) -> tuple[Remote, ...]:
     """The reports that lie in the sister. Raises CaptureError where it cannot be told."""
     command = ("sh", "-c", scripts.INDEX, "sh", scripts.RESULTS)
-    done = sister.exec(command, container=SIDECAR, timeout_s=_INDEX_LIMIT_S)
+    done = sister.exec_whole(command, container=SIDECAR, timeout_s=_INDEX_LIMIT_S)
     if done.exit_code != 0:
         raise CaptureError(
             f"the results cannot be listed: {done.stderr.strip()[-300:]}",
@@ -61,6 +60,7 @@ def fetch(
     goal = bundle.folder / inside
     artifact = Artifact(path=inside, sha256=remote.sha256, size_bytes=remote.size_bytes)
     if goal.exists() and _digest(goal) == remote.sha256:
+        bundle.note_source("ncu")  # a crash may have come between the copy and this
         return CollectedFile(name=remote.name, artifact=artifact)
     part = bundle.folder / PROFILES / f"{PART}{remote.name}"
     try:
@@ -79,7 +79,7 @@ def fetch(
         raise CaptureError(
             f"cannot be written: {error.strerror}",
             where=str(goal.parent),
-            hint=f"{remote.size_bytes} bytes are needed twice; make room and go on with --resume",
+            hint=f"{remote.size_bytes} bytes are needed twice; make room, then capture again",
         ) from error
     part.unlink()
     return CollectedFile(name=remote.name, artifact=artifact)
@@ -119,16 +119,14 @@ def _chunk(sister: Sister, remote: Remote, have: int) -> bytes:
     command = ("sh", "-c", scripts.CHUNK, "sh", path, str(have + 1), str(count))
     try:
         done = sister.exec(command, container=SIDECAR, timeout_s=_CHUNK_LIMIT_S)
-    except Unreachable:
+    except ClusterError:
         return b""
-    except ClusterError as error:
-        if "not found" in error.what:
-            raise CaptureError(
-                "the sister went before its results were home",
-                where=f"pod/{sister.pod}",
-                hint="its hold time had passed, or somebody deleted it; capture again",
-            ) from error
-        return b""
+    except CaptureError as error:
+        raise CaptureError(
+            f"the sister went before its results were home: {error.what}",
+            where=f"pod/{sister.pod}",
+            hint="its hold time had passed, or somebody deleted it; capture again",
+        ) from error
     return done.stdout[:count]
 
 

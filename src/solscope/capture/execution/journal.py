@@ -20,22 +20,30 @@ Facts = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Journal:
-    """The bundle's commands as named steps, each with an answer that is a JSON object."""
+    """The bundle's commands as named steps, each with an answer that is a JSON object.
+
+    ``run`` tells its steps from commands that people have recorded under such names. ``taken``
+    are those that have a receipt, ``begun`` the names of all that may have done something.
+    """
 
     bundle: Bundle
     progress: Callable[[str], None]
+    run: str
     answers: dict[str, Facts] = field(default_factory=dict)
     taken: list[str] = field(default_factory=list)
+    begun: set[str] = field(default_factory=set)
 
     @classmethod
-    def opened(cls, bundle: Bundle, progress: Callable[[str], None]) -> Journal:
-        """A journal that knows the steps that the bundle already holds."""
-        journal = cls(bundle, progress)
+    def opened(cls, bundle: Bundle, progress: Callable[[str], None], run: str) -> Journal:
+        """A journal that knows the steps of ``run`` that the bundle already holds."""
+        journal = cls(bundle, progress, run)
+        bundle.drop_unfinished()
         for receipt in receipts.read(bundle.folder):
             name = receipt.step.partition("-")[2]
-            if receipt.command is None or not name:
+            if receipt.command is None or receipt.run != run:
                 continue
             journal.taken.append(receipt.step)
+            journal.begun.add(name)
             if receipt.is_ok:
                 journal.answers[name] = _answer(bundle, receipt)
         return journal
@@ -52,6 +60,7 @@ class Journal:
         """
         begun = self.bundle.now()
         self.progress(step)
+        self.begun.add(step)
         try:
             answer = action()
         except SolscopeError as error:
@@ -83,7 +92,7 @@ class Journal:
     ) -> str:
         finished = Finished(stdout=out.encode(), stderr=err.encode(), exit_code=code)
         try:
-            name, _ = self.bundle.record(step, argv, finished, begun)
+            name, _ = self.bundle.record(step, argv, finished, begun, self.run)
         except (OSError, UsageError) as error:
             what = error.what if isinstance(error, UsageError) else error.strerror
             raise CaptureError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ from solscope.cluster.port import Cluster, NotFound
 from solscope.errors import CaptureError, ClusterError
 
 Object = Mapping[str, Any]
+MARK = "solscope-sister"
+"""The label that tells a sister's objects from those of others with the same experiment."""
 POLL_S = 0.5
 _PULL = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
 _BROKEN = frozenset(
@@ -28,11 +30,15 @@ class Trouble:
 
 
 def find(cluster: Cluster, experiment: str) -> Object | None:
-    """The sister's newest pod that is not being deleted, if there is one."""
+    """The sister's newest pod that is not being deleted, if there is one.
+
+    The experiment's label alone may stand on pods of others, too.
+    """
     found = [
         pod
         for pod in cluster.list("pods", labels=f"experiment={experiment}")
-        if not pod["metadata"].get("deletionTimestamp")
+        if MARK in (pod["metadata"].get("labels") or {})
+        and not pod["metadata"].get("deletionTimestamp")
     ]
     return max(found, key=_age, default=None)
 
@@ -41,10 +47,13 @@ def _age(pod: Object) -> str:
     return str(pod["metadata"].get("creationTimestamp") or "")
 
 
-def require(cluster: Cluster, experiment: str) -> Object:
-    """The sister's pod. Raises CaptureError where it is gone or has failed."""
+def require(cluster: Cluster, experiment: str, owner: tuple[str, str]) -> Object:
+    """The sister's pod, made by ``owner`` (kind, name). Raises CaptureError where it is gone."""
     pod = find(cluster, experiment)
     if pod is None:
+        late = _deadline(cluster, owner)
+        if late is not None:
+            raise CaptureError(late.what, where="/".join(owner), hint=late.hint)
         raise CaptureError(
             "the sister's pod is gone",
             where=f"experiment={experiment}",
@@ -53,8 +62,28 @@ def require(cluster: Cluster, experiment: str) -> Object:
     return pod
 
 
+def _deadline(cluster: Cluster, owner: tuple[str, str]) -> Trouble | None:
+    """A Job that has passed its deadline deletes its pods, and only it knows why they are gone."""
+    try:
+        status = cluster.get(*owner).get("status") or {}
+    except ClusterError:
+        return None
+    for condition in status.get("conditions") or ():
+        if condition.get("reason") == "DeadlineExceeded" and condition.get("status") == "True":
+            return Trouble(
+                what="the cluster ended the copy: its deadline has passed",
+                hint="give a longer --deadline, or shorter limits for the waits before",
+            )
+    return None
+
+
 def wait_running(
-    cluster: Cluster, experiment: str, owner: tuple[str, str], container: str, limit_s: float
+    cluster: Cluster,
+    experiment: str,
+    owner: tuple[str, str],
+    container: str,
+    limit_s: float,
+    tick: Callable[[str], None],
 ) -> Object:
     """The pod once its server's container runs.
 
@@ -72,6 +101,7 @@ def wait_running(
             raise CaptureError(trouble.what, where="/".join(owner), hint=trouble.hint)
         if time.monotonic() >= ends:
             break
+        tick(f"start: {trouble.what if trouble else 'its containers do not run yet'}")
         time.sleep(POLL_S)
     said = trouble or Trouble(what="its containers did not start", hint="look at its events")
     raise CaptureError(
@@ -106,6 +136,12 @@ def _no_pod(cluster: Cluster, owner: tuple[str, str]) -> Trouble | None:
     except NotFound:
         return Trouble(what="it was deleted", hint="somebody removed it; capture again")
     for condition in status.get("conditions") or ():
+        if condition.get("type") == "Suspended" and condition.get("status") == "True":
+            return Trouble(
+                what="a queue holds it back: the Job is suspended",
+                hint="wait for the queue with a longer --pending-limit, or ask its owner",
+                is_final=False,
+            )
         if condition.get("type") in ("Failed", "ReplicaFailure") and (
             condition.get("status") == "True"
         ):

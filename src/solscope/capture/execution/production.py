@@ -28,18 +28,34 @@ def _pods(cluster: Cluster, workload: Mapping[str, Any]) -> Iterator[PodState]:
     if str(workload.get("kind")) == "Pod":
         yield _pod(workload)
         return
-    labels = ((workload.get("spec") or {}).get("selector") or {}).get("matchLabels")
-    if not labels:
-        return
-    selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-    for pod in cluster.list("pods", labels=selector):
+    selector = ",".join(_requirements((workload.get("spec") or {}).get("selector") or {}))
+    for pod in cluster.list("pods", labels=selector) if selector else ():
         yield _pod(pod)
+
+
+def _requirements(selector: Mapping[str, Any]) -> Iterator[str]:
+    """A selector as ``kubectl -l`` takes it, requirement by requirement."""
+    plain = selector.get("matchLabels") or {}
+    yield from (f"{key}={value}" for key, value in sorted(plain.items()))
+    for item in selector.get("matchExpressions") or ():
+        key, values = item["key"], ",".join(item.get("values") or ())
+        match item["operator"]:
+            case "In":
+                yield f"{key} in ({values})"
+            case "NotIn":
+                yield f"{key} notin ({values})"
+            case "Exists":
+                yield str(key)
+            case "DoesNotExist":
+                yield f"!{key}"
 
 
 def _pod(pod: Mapping[str, Any]) -> PodState:
     status = pod.get("status") or {}
     conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or ()}
-    containers = status.get("containerStatuses") or ()
+    # Native sidecars stand among the init containers.
+    groups = ("containerStatuses", "initContainerStatuses")
+    containers = [entry for group in groups for entry in status.get(group) or ()]
     return PodState(
         name=str(pod["metadata"]["name"]),
         uid=str(pod["metadata"].get("uid")),

@@ -19,10 +19,13 @@ from solscope.model.plan import CapturePlan
 
 WATCH_EVERY_S = 10.0
 REPEAT_EVERY_S = 15.0
-_CREATED = re.compile(r"\d+-create(?:-\d+)?\Z")
+_CREATED = re.compile(r"create(?:-\d+)?\Z")
 _RIGHTS = (
     ("create", "jobs.batch"),
+    ("get", "jobs.batch"),
+    ("list", "jobs.batch"),
     ("delete", "jobs.batch"),
+    ("get", "pods"),
     ("list", "pods"),
     ("delete", "pods"),
     ("get", "pods/log"),
@@ -113,7 +116,8 @@ class Run:
     @property
     def owns_objects(self) -> bool:
         """Whether this run may have made anything in the cluster."""
-        has_tried = any(_CREATED.match(step) for step in self.journal.taken)
+        # Not only where there is a receipt: its writing may be what failed.
+        has_tried = any(_CREATED.match(step) for step in self.journal.begun)
         return has_tried and not any(stage.is_foreign for stage in self.stages)
 
     def clean(self) -> Facts:
@@ -125,8 +129,7 @@ class Run:
         return cleanup.remove(self.cluster, self.settings.experiment, limit_s)
 
     def _deletion(self) -> tuple[str, ...]:
-        kinds, selector = ",".join(cleanup.KINDS), f"experiment={self.settings.experiment}"
-        return Speller(self.settings).kubectl("delete", kinds, "-l", selector)
+        return Speller(self.settings).labelled("delete", ",".join(cleanup.KINDS))
 
     def compare_production(self) -> tuple[WorkloadState, tuple[str, ...]]:
         """Production's state after the capture, and what differs from before."""

@@ -97,13 +97,17 @@ echo $! >"$folder/pid"
 """FOLDER PROGRAM JSON: start the load detached, so that no connection has to last as long."""
 
 READ_LOAD = """
-cat "$1/batches" 2>/dev/null || true
 pid=$(cat "$1/pid" 2>/dev/null || echo)
-if [ -z "$pid" ] || ! kill -0 "$pid" 2>/dev/null; then
+state=$(cat "/proc/${pid:-none}/stat" 2>/dev/null || true)
+state=${state##*) }
+cat "$1/batches" 2>/dev/null || true
+case ${state:-Z} in Z*|X*)
   echo '{"dead": true}'
-  tail -c 2000 "$1/out" >&2 2>/dev/null || true
-fi
+  tail -c 2000 "$1/out" >&2 2>/dev/null || true;;
+esac
 """
+"""FOLDER -> the batches, then ``dead`` where the load has ended: asked first, so that its last
+line is among them. Nobody may wait for it in its container: a zombie has ended, too."""
 
 END_SERVER = """
 signal=$1
@@ -126,6 +130,15 @@ done
 
 As the first process of its container it adopts orphans: ended ones and our own load are no server.
 """
+
+BOUNDED = """
+limit=$1
+shift
+if command -v timeout >/dev/null 2>&1; then exec timeout -k 5 "$limit" "$@"; fi
+exec "$@"
+"""
+BOUNDED_OUT = 124
+"""SECONDS COMMAND... -> the command, ended after that time where the image has ``timeout``."""
 
 INDEX = """
 cd "$1"

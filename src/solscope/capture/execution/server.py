@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from solscope.capture.execution import pods, scripts
 from solscope.capture.execution.container_log import ContainerLog
-from solscope.cluster.port import Cluster, ExecResult, Unreachable
+from solscope.cluster.port import Cluster, ExecResult, NotFound, Unreachable
 from solscope.errors import CaptureError
 from solscope.model.capture import CaptureSettings
 
@@ -22,6 +23,7 @@ _ASK_LIMIT_S = 10.0
 _END_TOLD_S = 3.0
 # A container that ends while a command starts in it can leave kubectl waiting.
 _EXEC_LIMIT_S = 10.0
+_PAUSES_S = (0.5, 2.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,8 @@ class Sister:
         Raises CaptureError where that container does not run any more.
         """
         name = container or self.settings.container
-        done = self.cluster.exec(self.pod, name, command, timeout_s=timeout_s)
+        with self._pod_there():
+            done = self.cluster.exec(self.pod, name, command, timeout_s=timeout_s)
         if done.failed_to_start and not _MISSING.search(done.stderr):
             self.must_not_end()
             raise CaptureError(
@@ -75,6 +78,17 @@ class Sister:
                 hint="its log is in the bundle",
             )
         return done
+
+    def exec_whole(
+        self, command: Sequence[str], *, container: str | None = None, timeout_s: float
+    ) -> ExecResult:
+        """Run a command that may be run twice, again where its stream was cut, a few times."""
+        for pause_s in _PAUSES_S:
+            done = self.exec(command, container=container, timeout_s=timeout_s)
+            if done.exit_code == 0:
+                return done
+            time.sleep(pause_s)
+        return self.exec(command, container=container, timeout_s=timeout_s)
 
     def ask(
         self, method: str, path: str, *, body: str = "", limit_s: float = _ASK_LIMIT_S
@@ -98,8 +112,21 @@ class Sister:
         return Answer(status=told.get("status"), body=str(told.get("body") or ""))
 
     def log(self) -> str:
-        """The log of the server's container, ncu's lines among it. Raises ClusterError."""
-        return self._output.text()
+        """The log of the server's container, ncu's lines among it.
+
+        Raises ClusterError, and CaptureError where the pod is gone.
+        """
+        with self._pod_there():
+            return self._output.text()
+
+    @contextlib.contextmanager
+    def _pod_there(self) -> Iterator[None]:
+        """Say of a pod that is not found why it went, not that its name may be wrong."""
+        try:
+            yield
+        except NotFound:
+            self.must_run()
+            raise
 
     def must_not_end(self) -> None:
         """After a command failed: raise CaptureError where the container is about to have ended.
@@ -113,7 +140,8 @@ class Sister:
 
     def must_run(self) -> None:
         """Raise CaptureError where the pod or the server's container has ended."""
-        pod = pods.require(self.cluster, self.settings.experiment)
+        owner = (self.settings.sister_kind, self.settings.sister)
+        pod = pods.require(self.cluster, self.settings.experiment, owner)
         ended = pods.state_of(pod, self.settings.container).get("terminated")
         trouble = pods.of_pod(pod)
         if trouble is not None and trouble.is_final:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from solscope.capture.execution import pods
 from solscope.capture.execution.server import SIDECAR
 from solscope.model.capture import CaptureSettings
 
@@ -30,7 +31,12 @@ class Speller:
 
     def pods(self, *words: str) -> Words:
         """The run's pods."""
-        return self.kubectl("get", "pods", "-l", f"experiment={self._settings.experiment}", *words)
+        return self.labelled("get", "pods", *words)
+
+    def labelled(self, verb: str, kinds: str, *words: str) -> Words:
+        """What the run has made, by its labels: the experiment's alone may be on more."""
+        selector = f"experiment={self._settings.experiment},{pods.MARK}"
+        return self.kubectl(verb, kinds, "-l", selector, *words)
 
     def inside(self, *words: str) -> Words:
         """A command in the server's container."""

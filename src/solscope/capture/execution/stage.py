@@ -132,6 +132,7 @@ class Stage:
             (settings.sister_kind, settings.sister),
             settings.container,
             settings.limits.schedule_s,
+            self.tick,
         )
         node = (pod.get("spec") or {}).get("nodeName")
         return {"pod": pod["metadata"]["name"], "uid": pod["metadata"].get("uid"), "node": node}
@@ -201,7 +202,7 @@ class Stage:
             self._save_early_logs()
             return
         _, server, second = self.log_files
-        with contextlib.suppress(ClusterError):
+        with contextlib.suppress(ClusterError, CaptureError):
             self.journal.bundle.write(server, self._reach().log())
         if self.plan.strategy in _SECOND_NCU:
             with contextlib.suppress(SolscopeError):

@@ -19,6 +19,7 @@ from solscope.model.plan import CapturePlan, LaunchFilter, NameBase, Strategy, W
 
 POLL_S = 0.5
 _STOP_LIMIT_S = 300.0
+_PROBE_LIMIT_S = 100.0
 # vLLM's profiler is chosen when it starts. SGLang's is by each request, torch's by default, and
 # that one takes the counters away from ncu.
 _OPENING = {"sglang": json.dumps({"activities": ["CUDA_PROFILER"]})}
@@ -61,7 +62,8 @@ class Capture:
         """
         words = (ncu, "--config-file", "off", "--metrics", "sm__cycles_elapsed.max", "-c", "1")
         command = (*words, "python3", "-c", scripts.PROBE_KERNEL)
-        done = self.sister.exec(command, timeout_s=120)
+        bounded = ("sh", "-c", scripts.BOUNDED, "sh", f"{_PROBE_LIMIT_S:g}", *command)
+        done = self.sister.exec(bounded, timeout_s=_PROBE_LIMIT_S + 20)
         said = done.stdout.decode("utf-8", "replace") + done.stderr
         found = profiler_log.read(said)
         denied = next((text for text in _DENIED if text in said), None)
@@ -74,6 +76,12 @@ class Capture:
             )
         if found.kernels:
             return {"counters": "readable", "passes": found.passes[0]}
+        if done.exit_code == scripts.BOUNDED_OUT:
+            return {
+                "counters": "undecided",
+                "because": f"it did not end within {_PROBE_LIMIT_S:g} s: another ncu may hold its "
+                "lock",
+            }
         last = said.strip().splitlines()[-1:] or ["no output"]
         return {"counters": "undecided", "because": last[0][:300]}
 
@@ -148,7 +156,7 @@ class Capture:
     def _nothing(self, found: ProfilerLog, limit_s: float, rounds: int) -> CaptureError:
         where = f"pod/{self.sister.pod}"
         refused = None
-        with contextlib.suppress(ClusterError):
+        with contextlib.suppress(ClusterError, CaptureError):
             refused = _REFUSED.search(self.sister.log())
         if refused is not None:
             return CaptureError(
@@ -176,7 +184,11 @@ class Capture:
         """Close it; a server that is gone has closed it."""
         if not self.has_endpoint:
             return {"closed_by": "the end of the server"}
-        answer = self.sister.ask("POST", "/stop_profile", limit_s=_STOP_LIMIT_S)
+        try:
+            answer = self.sister.ask("POST", "/stop_profile", limit_s=_STOP_LIMIT_S)
+        except (CaptureError, Unreachable) as error:
+            # What was profiled is ncu's, and is written once the server ends.
+            return {"status": None, "because": error.what}
         return {"status": answer.status}
 
     # -- the end of ncu --------------------------------------------------------------------------
@@ -198,6 +210,7 @@ class Capture:
                 continue
             if over:
                 return {"signalled": ended, "reports": list(found.reports)}
+            self.tick("finish: waiting for ncu's report")
             if not has_killed and time.monotonic() - begun > min(60.0, limit_s / 2):
                 self._signal("KILL")
                 has_killed = True
@@ -220,8 +233,10 @@ class Capture:
     def _is_over(self, found: ProfilerLog) -> bool:
         if found.reports or found.has_none:
             return True
-        pod = pods.require(self.sister.cluster, self.sister.settings.experiment)
-        return bool(pods.state_of(pod, self.sister.settings.container).get("terminated"))
+        settings = self.sister.settings
+        owner = (settings.sister_kind, settings.sister)
+        pod = pods.require(self.sister.cluster, settings.experiment, owner)
+        return bool(pods.state_of(pod, settings.container).get("terminated"))
 
     def _signal(self, signal: str) -> list[str]:
         try:

@@ -14,6 +14,7 @@ from solscope.cluster.port import Unreachable
 from solscope.errors import CaptureError, ClusterError
 
 POLL_S = 0.5
+_START_LIMIT_S = 20.0
 STEADY_BATCHES = 4
 STEADY_SPREAD = 0.10
 MOST_FAILED_BATCHES = 3
@@ -58,7 +59,8 @@ class Load:
             "limit": request_limit_s,
         }
         words = ("sh", "-c", scripts.START, "sh", self.folder, scripts.LOAD, json.dumps(told))
-        done = self.sister.exec(words)
+        # A load that runs already is ended and begun anew.
+        done = self.sister.exec_whole(words, timeout_s=_START_LIMIT_S)
         if done.exit_code != 0:
             self.sister.must_not_end()
             raise CaptureError(
@@ -71,10 +73,14 @@ class Load:
         """The rounds so far, and whether it still runs. Raises CaptureError where it broke."""
         done = self.sister.exec(("sh", "-c", scripts.READ_LOAD, "sh", self.folder))
         found: list[Batch] = []
-        runs = True
-        for line in done.stdout.decode("utf-8", "replace").splitlines():
+        runs, is_over = True, False
+        # A stream that was cut ends inside a line; the next look brings it whole.
+        *lines, _ = done.stdout.decode("utf-8", "replace").split("\n")
+        for line in lines:
             told = json.loads(line)
-            if told.get("dead") or told.get("ended"):
+            if told.get("ended"):
+                runs, is_over = False, True
+            elif told.get("dead"):
                 runs = False
             elif "seconds" in told:
                 found.append(Batch(**told))
@@ -84,7 +90,17 @@ class Load:
                     where=f"pod/{self.sister.pod}",
                     hint="does the server answer /v1/models? its log is in the bundle",
                 )
+        if not runs and not is_over:
+            raise self._died(done.stderr)
         return tuple(found), runs
+
+    def _died(self, said: str) -> CaptureError:
+        last = said.strip().splitlines()[-1:] or ["it wrote nothing"]
+        return CaptureError(
+            f"what sends the requests has ended: {last[0][:300]}",
+            where=f"pod/{self.sister.pod}",
+            hint="killed: raise the server's memory limit, or send fewer requests (--concurrency)",
+        )
 
     def stop(self) -> None:
         """Let it end after its present round. Never raises for a server that is gone."""

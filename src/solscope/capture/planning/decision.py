@@ -218,6 +218,6 @@ def _ranks(question: Question, strategy: Strategy) -> Iterator[Finding]:
         ),
         remedy=(
             "TP=1 or eager mode where the model fits, compute kernels only, and raised engine "
-            "time-outs; else `solscope harness`"
+            "time-outs; else one operation alone (`solscope sister --harness FILE.py`)"
         ),
     )

@@ -188,11 +188,18 @@ def _name_base(patterns: Sequence[str]) -> NameBase:
 def nvtx_range(word: str) -> str:
     """An NVTX range as ncu wants it: push/pop ranges need the closing slash.
 
-    ``start-end:NAME`` means a range of ``nvtxRangeStart``, which must have none.
+    ``start-end:NAME`` means a range of ``nvtxRangeStart``, which must have none. Raises
+    UsageError for a name that is empty.
 
     >>> nvtx_range("decode_step")
     'decode_step/'
     """
+    if not word.removeprefix("start-end:").strip(" /"):
+        raise UsageError(
+            f"{word!r} names no NVTX range",
+            where="--nvtx",
+            hint="give its name: --nvtx decode_step",
+        )
     if word.startswith("start-end:"):
         return word.removeprefix("start-end:")
     is_push_pop = word.endswith(("/", "]")) or word.startswith("[") or "/" in word
@@ -212,7 +219,7 @@ def _left_out(dropped: Sequence[str], kept: Sequence[str]) -> Iterator[Finding]:
         ),
         remedy=(
             "exclude nccl, all-reduce, dispatch and combine kernels from replay; time them with "
-            "nsys, or profile one rank alone with `solscope harness`"
+            "nsys, or replay one operation alone (`solscope sister --harness FILE.py`)"
         ),
     )
 

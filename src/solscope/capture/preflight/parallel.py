@@ -84,7 +84,7 @@ def _groups(workload: WorkloadSnapshot) -> Iterator[Finding]:
             workload.reference,
             f"{group}: {_GROUPS[group]}",
             "profile the same model and flags in a Deployment of one pod, or an isolated "
-            "operation with `solscope harness`",
+            "operation (`solscope sister --harness FILE.py`)",
             f"kind {workload.kind}" if group == workload.kind else f"owned by {workload.owners[0]}",
         )
     elif workload.kind in _CONTROLLED:
@@ -109,7 +109,8 @@ def _nodes(workload: WorkloadSnapshot, engine: EngineArgs) -> Iterator[Finding]:
             Severity.BLOCKS,
             container_name(workload),
             "one replica spans several pods: a copy of one of them cannot run",
-            "profile a setting that fits one pod, or an isolated operation (`solscope harness`)",
+            "profile a setting that fits one pod, or an isolated operation "
+            "(`solscope sister --harness FILE.py`)",
             f"{ranks} ranks, {server.gpus if server else '?'} GPUs in the pod, nodes: "
             f"{engine.nodes or 'not stated'}",
         )

@@ -45,12 +45,17 @@ def _refused(item: KubernetesObject, error: ClusterError) -> Finding:
 
 
 def create(cluster: Cluster, sister: Sister) -> Sister:
-    """Create every object; if one fails, delete those before it and raise its error."""
+    """Create every object; if one fails, or Ctrl-C comes, delete those before it and raise."""
     made: list[CreatedObject] = []
     try:
         for item in sister.objects:
             made.append(_created(cluster.create(item)))
-    except ClusterError:
+    except (ClusterError, KeyboardInterrupt) as error:
+        if isinstance(error, KeyboardInterrupt) and len(made) < len(sister.objects):
+            # It may have come through; the rehearsal has shown that nobody else's has its name.
+            last = sister.objects[len(made)]
+            name = str(last["metadata"]["name"])
+            cluster.delete(str(last["kind"]), name, namespace=sister.namespace)
         for done in reversed(made):
             cluster.delete(done.kind, done.name, uid=done.uid, namespace=sister.namespace)
         raise

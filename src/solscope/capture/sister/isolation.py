@@ -38,7 +38,8 @@ def prove(
     """Match every rule of ``objects`` against both sets of labels.
 
     ``target`` and ``sister`` are (kind, name). ``accept`` holds ``kind/name`` of objects whose
-    match the user allows. Objects that live in another namespace for certain are left out.
+    match the user allows; what sends requests is never allowed. Objects that live in another
+    namespace for certain are left out.
     """
     allowed = {item.lower() for item in accept}
     evidence = [
@@ -69,7 +70,7 @@ def _judge(
     if matches_sister:
         if rule.harmless:
             effect = Effect.APPLIES
-        elif f"{rule.kind}/{rule.name}".lower() in allowed:
+        elif rule.channel != rules.TRAFFIC and f"{rule.kind}/{rule.name}".lower() in allowed:
             effect = Effect.ACCEPTED
         else:
             effect = Effect.REFUSES

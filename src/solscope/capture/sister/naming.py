@@ -27,10 +27,15 @@ def experiment_id(given: str | None, *parts: str) -> str:
     """The experiment's id: the user's, or one made from the request. Raises UsageError."""
     if given is None:
         return f"sol-{digest(*parts)}"
+    return check_experiment(given, "--experiment")
+
+
+def check_experiment(given: str, where: str) -> str:
+    """An experiment's id as it was given. Raises UsageError where it can be no label's value."""
     if not _LABEL_VALUE.fullmatch(given):
         raise UsageError(
             f"{given!r} cannot be a label's value",
-            where="--experiment",
+            where=where,
             hint="use at most 63 letters, digits, '-', '_' and '.', the ends being no signs",
         )
     return given

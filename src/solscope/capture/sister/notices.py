@@ -131,7 +131,9 @@ def of_proof(proof: IsolationProof, accept: Sequence[str]) -> Iterator[Finding]:
                 "sister-not-isolated",
                 where,
                 f"its {item.path} ({item.rule}) matches the sister: {item.channel}",
-                f"narrow that selector, or allow it knowingly with --accept {where.lower()}",
+                "narrow that selector: it would send requests to the sister"
+                if item.channel == rules.TRAFFIC
+                else f"narrow that selector, or allow it knowingly with --accept {where.lower()}",
                 item.rule,
             )
         elif item.effect is Effect.APPLIES and item.note and item.path == "spec.podSelector":
@@ -188,6 +190,7 @@ def of_target(
     """What follows from the target itself."""
     spec = target.template["spec"]
     yield from _volumes(target, options, objects)
+    yield from _node_folders(target)
     yield from _companions(target)
     if target.owner is not None:
         yield _say(
@@ -288,6 +291,31 @@ def _volumes(
                 where,
                 "mounted writable, as in the target: the sister may write caches and locks there",
                 "--read-only-claims mounts it read-only, if the model lies there complete",
+            )
+
+
+def _node_folders(target: SisterTarget) -> Iterator[Finding]:
+    spec = target.template["spec"]
+    paths = {
+        str(volume.get("name")): str((volume.get("hostPath") or {}).get("path"))
+        for volume in spec.get("volumes") or ()
+        if volume.get("hostPath")
+    }
+    written = {
+        str(mount.get("name"))
+        for _, container in podspec.containers(spec)
+        for mount in container.get("volumeMounts") or ()
+        if not mount.get("readOnly")
+    }
+    for name, path in paths.items():
+        if name in written:
+            yield _say(
+                Severity.INFO,
+                "sister-shared-cache",
+                f"volume {name} (hostPath {path})",
+                "a folder of the node, mounted writable as in the target: pods of the target on "
+                "the sister's node write there, too",
+                "see that the server writes only caches and locks there",
             )
 
 

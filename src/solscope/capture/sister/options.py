@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from solscope.capture.sister.command import Engine
 
+SEVERAL = 99
+"""As many values as follow."""
+
 VLLM, SGLANG, TRTLLM = Engine.VLLM, Engine.SGLANG, Engine.TENSORRT_LLM
 
 
@@ -43,7 +46,7 @@ JOINING = (
         values=1,
         why="needs --otlp-traces-endpoint, which is removed",
     ),
-    EngineOption(engine=VLLM, name="--api-key", shortest="--api-k", values=1, why=_KEY),
+    EngineOption(engine=VLLM, name="--api-key", shortest="--api-k", values=SEVERAL, why=_KEY),
     EngineOption(engine=SGLANG, name="--api-key", shortest="--api-k", values=1, why=_KEY),
     EngineOption(
         engine=SGLANG,

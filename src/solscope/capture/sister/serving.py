@@ -16,6 +16,7 @@ from solscope.capture.sister.options import (
     JOINING,
     MEMORY,
     PROFILER,
+    SEVERAL,
     EngineOption,
     spelled,
 )
@@ -49,13 +50,22 @@ def uses(command: ServerCommand, option: EngineOption) -> Iterator[Use]:
         if equals:
             yield Use(indices=(index,), value=None if dot else value, dotted=bool(dot))
             continue
-        taken = [index]
-        while len(taken) <= option.values and taken[-1] + 1 < len(words):
+        taken, most = [index], _values(command, option)
+        while len(taken) <= most and taken[-1] + 1 < len(words):
             if words[taken[-1] + 1].startswith("--"):
                 break
             taken.append(taken[-1] + 1)
         value = words[taken[1]] if len(taken) > 1 else ""
         yield Use(indices=tuple(taken), value=None if dot else value, dotted=bool(dot))
+
+
+def _values(command: ServerCommand, option: EngineOption) -> int:
+    """How many values may follow; one where the next word may be the model (older vLLM)."""
+    if option.values != SEVERAL or "serve" not in command.words:
+        return option.values
+    at = command.words.index("serve") + 1
+    has_model = at < len(command.words) and not command.words[at].startswith("-")
+    return SEVERAL if has_model else 1
 
 
 def _shortened(stem: str, option: EngineOption) -> bool:

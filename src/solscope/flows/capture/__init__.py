@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from solscope.capture.execution import cleanup, preview
 from solscope.capture.execution.run import Run
+from solscope.capture.sister import naming
 from solscope.errors import CaptureError, SolscopeError, UsageError
-from solscope.evidence import sealing
+from solscope.evidence import files, sealing
 from solscope.flows.capture import building, reading
 from solscope.flows.capture.request import CaptureRequest
 from solscope.flows.world import Outcome, World
 from solscope.model.capture import CaptureResult
 from solscope.model.finding import Finding, Severity
 from solscope.render import capture as page
+
+_SECONDS = tuple(
+    f"{name}_limit" for name in ("pending", "ready", "warm_up", "window", "finish", "cleanup")
+)
 
 
 def run(request: CaptureRequest, world: World) -> Outcome:
@@ -50,13 +56,21 @@ def _check(request: CaptureRequest) -> None:
     for name in ("isl", "osl", "concurrency"):
         if getattr(request, name) < 1:
             raise UsageError(f"--{name} {getattr(request, name)} sends nothing")
-    if request.cleanup is not None and request.namespace is None:
-        raise UsageError("--cleanup needs the namespace", hint="add -n NAMESPACE")
+    for name in (*_SECONDS, "deadline", "hold"):
+        value = getattr(request, name)
+        if value is not None and not 0 < value < math.inf:
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} {value:g} is no time to wait", hint="give seconds")
+    if request.cleanup is not None:
+        naming.check_experiment(request.cleanup, "--cleanup")
+        if request.namespace is None:
+            raise UsageError("--cleanup needs the namespace", hint="add -n NAMESPACE")
 
 
 def _clean_up(request: CaptureRequest, experiment: str, world: World) -> Outcome:
     cluster = world.cluster(request.context, request.namespace)
-    found = cleanup.listed(cluster, experiment)
+    seen = cleanup.look(cluster, experiment)
+    found = seen.objects
     names = tuple(cleanup.reference(item) for item in found)
     result = CaptureResult(
         experiment=experiment,
@@ -64,6 +78,7 @@ def _clean_up(request: CaptureRequest, experiment: str, world: World) -> Outcome
         namespace=cluster.namespace,
         is_dry_run=not request.yes,
         leftovers=names,
+        findings=tuple(_unseen(seen.unseen, cluster.namespace)),
     )
     if not request.yes or not found:
         text = _text(request, result, page.leftovers(result))
@@ -71,6 +86,17 @@ def _clean_up(request: CaptureRequest, experiment: str, world: World) -> Outcome
     told = cleanup.remove(cluster, experiment, request.cleanup_limit)
     result = replace(result, leftovers=(), done=tuple(told["removed"]))
     return Outcome(value=result, text=_text(request, result, page.leftovers(result)))
+
+
+def _unseen(kinds: Sequence[str], namespace: str) -> Iterator[Finding]:
+    if kinds:
+        yield Finding(
+            code="kinds-unseen",
+            severity=Severity.WARNING,
+            where=f"namespace {namespace}",
+            fact=f"you may not list {', '.join(kinds)}: what is left among them is not known",
+            remedy="a capture makes none of them; for a sister of kind Deployment ask its owner",
+        )
 
 
 def _text(request: CaptureRequest, result: CaptureResult, table: str) -> str:
@@ -82,7 +108,7 @@ def _text(request: CaptureRequest, result: CaptureResult, table: str) -> str:
 
 def _conclude(made: Run, request: CaptureRequest, world: World) -> Outcome:
     """Run to the end; whatever happens, everything made is removed and told."""
-    with _stopped_politely():
+    with _alone(made), _stopped_politely():
         if made.journal.has("cleanup"):
             if made.journal.has("inspect"):
                 reading.keep(made, world)
@@ -112,24 +138,57 @@ def _give_up(made: Run, error: BaseException) -> None:
 
     A second Ctrl-C ends the clean-up, too.
     """
-    diagnosis = None
-    with contextlib.suppress(SolscopeError, OSError):
-        if not isinstance(error, KeyboardInterrupt):
+    try:
+        diagnosis, problems = _last_words(made, error)
+        problems += _cleaned(made)
+    except KeyboardInterrupt:
+        made.say(f"interrupted before everything was removed; {_go_on(made)}")
+        raise
+    if isinstance(error, SolscopeError | OSError):
+        raise _explained(made, error, diagnosis, problems) from error
+    folder = made.journal.bundle.folder
+    made.say("; ".join([f"ended, what was found is in {folder}", *(problems or [_removed(made)])]))
+    if problems:
+        made.say(_go_on(made))
+    raise error
+
+
+def _last_words(made: Run, error: BaseException) -> tuple[str | None, list[str]]:
+    """The diagnosis, and why there is none. Whatever goes wrong here, the clean-up comes next."""
+    is_interrupted = isinstance(error, KeyboardInterrupt)
+    try:
+        if not is_interrupted:
             made.hear_out()
         made.save_logs()
-        if not isinstance(error, KeyboardInterrupt):
-            diagnosis = reading.diagnose(made)
+        return (None if is_interrupted else reading.diagnose(made)), []
+    except (SolscopeError, OSError):
+        return None, []
+    except Exception as problem:
+        return None, [f"its logs could not be read ({type(problem).__name__}: {problem})"]
+
+
+def _cleaned(made: Run) -> list[str]:
+    """Remove everything and look at production; what went wrong."""
     problems = []
-    for last in (made.clean if made.owns_objects else None, made.compare_production):
-        if last is None or (last == made.compare_production and not _was_read(made)):
-            continue
+    steps = [made.clean] if made.owns_objects else []
+    for last in (*steps, *([made.compare_production] if _was_read(made) else [])):
         try:
             last()
-        except (SolscopeError, OSError) as problem:
+        except Exception as problem:
             problems.append(getattr(problem, "what", None) or str(problem))
-    if not isinstance(error, SolscopeError | OSError):
-        raise error
-    raise _explained(made, error, diagnosis, problems) from error
+    return problems
+
+
+def _removed(made: Run) -> str:
+    return "everything made is deleted" if made.owns_objects else "nothing was made"
+
+
+def _go_on(made: Run) -> str:
+    settings = made.settings
+    return (
+        f"next: solscope capture --resume {made.journal.bundle.folder}, or remove what is left: "
+        f"solscope capture --cleanup {settings.experiment} -n {settings.namespace} --yes"
+    )
 
 
 def _was_read(made: Run) -> bool:
@@ -147,7 +206,7 @@ def _explained(
     parts += [f"diagnosis: {diagnosis}"] if diagnosis else []
     parts += problems
     if not problems and made.owns_objects:
-        parts.append("everything made is deleted")
+        parts.append(_removed(made))
     where = f"{folder}/commands/{receipt}.stderr" if receipt else str(folder)
     return CaptureError(
         "; ".join(parts), where=where, hint=getattr(error, "hint", None), receipt=receipt
@@ -184,8 +243,22 @@ def _changed(differences: tuple[str, ...], made: Run) -> Finding:
 
 
 @contextlib.contextmanager
+def _alone(made: Run) -> Iterator[None]:
+    """Raise UsageError where another process works on the same run: each would undo the other."""
+    folder = made.journal.bundle.folder
+    with files.claimed(folder / building.FOLDER) as is_ours:
+        if not is_ours:
+            raise UsageError(
+                "a capture is at work on this bundle",
+                where=str(folder),
+                hint="wait for it, or end its process: it then removes what it made",
+            )
+        yield
+
+
+@contextlib.contextmanager
 def _stopped_politely() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does: by cleaning up."""
+    """SIGTERM, and the end of the terminal, end a run as Ctrl-C does: by cleaning up."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -193,11 +266,18 @@ def _stopped_politely() -> Iterator[None]:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    # Under nohup the end of the terminal is to be ignored: it stays so.
+    caught = [
+        one
+        for one in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(one) is not signal.SIG_IGN
+    ]
+    before = {one: signal.signal(one, interrupt) for one in caught}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 __all__ = ["CaptureRequest", "run"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import re
 import secrets
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from solscope.cluster import secrecy
 from solscope.cluster.port import Cluster
 from solscope.errors import CaptureError, ClusterError, UsageError
 from solscope.evidence import bundle as bundles
-from solscope.evidence.redaction import Redactor
+from solscope.evidence.redaction import MASK, Redactor
 from solscope.flows import bundle as bundle_flow
 from solscope.flows import sister as sister_flow
 from solscope.flows.capture.request import CaptureRequest, limits, traffic
@@ -32,8 +33,11 @@ from solscope.model.evidence import BundleSource
 from solscope.model.plan import CapturePlan, Strategy
 from solscope.model.sister import Sister, SisterOptions, ToolsSource
 
-PLAN, SISTER, MANIFEST = "capture/plan.json", "capture/sister.json", "capture/sister.yaml"
-SETTINGS = "capture/settings.json"
+FOLDER = "capture"
+PLAN, SISTER, MANIFEST = f"{FOLDER}/plan.json", f"{FOLDER}/sister.json", f"{FOLDER}/sister.yaml"
+SETTINGS = f"{FOLDER}/settings.json"
+_COLLECT_S = 600.0
+"""Kept for the way home of the reports, within the copy's deadline."""
 _PORT = re.compile(r"--port(?:=|\s+)[\"']?(\d+)")
 _DEFAULT_PORTS: Mapping[str, int] = {"sglang": 30000}
 
@@ -71,9 +75,15 @@ def build(request: CaptureRequest, world: World) -> Built:
     workload = request.workload or plan.target
     if workload is None:
         raise UsageError("no target", hint="name one: solscope capture --plan F deploy/NAME")
+    if plan.strategy is Strategy.HARNESS:
+        raise UsageError(
+            "the plan replays one operation alone, and a capture profiles a server",
+            where=str(request.plan),
+            hint="solscope sister --harness FILE.py --apply makes that copy; or plan with launch",
+        )
     cluster = world.cluster(request.context, request.namespace)
-    experiment = request.experiment or _experiment(request, digest, workload, world)
-    sisters = _sisters(request, world, workload, experiment)
+    experiment = _experiment(request, digest, workload, world)
+    sisters = _sisters(request, world, plan, workload, experiment)
     sister = next((one for one in sisters if one.is_refused), sisters[0])
     kind = "Job"
     settings = CaptureSettings(
@@ -106,19 +116,31 @@ def _plan(path: Path) -> tuple[CapturePlan, str]:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise UsageError(error.strerror or str(error), where=str(path)) from error
+        raise UsageError(
+            error.strerror or str(error), where=str(path), hint="`solscope plan ... -o` writes one"
+        ) from error
     return planfile.from_json(raw, where=str(path)), hashlib.sha256(raw).hexdigest()
 
 
 def _experiment(request: CaptureRequest, digest: str, workload: str, world: World) -> str:
-    """An open bundle's experiment, else a new one: two runs never share their objects."""
+    """The user's, an open bundle's, else a new one: two runs never share their objects."""
+    given = request.experiment
     if request.output is not None and (request.output / bundles.SOURCE).is_file():
-        return bundles.experiment_of(request.output)
+        own = bundles.experiment_of(request.output)
+        if given not in (None, own):
+            raise UsageError(
+                f"the bundle is of experiment {own}, not {given}",
+                where=str(request.output),
+                hint="leave --experiment out, or give another bundle",
+            )
+        return own
+    if given is not None:
+        return naming.check_experiment(given, "--experiment")
     return naming.experiment_id(None, digest, workload, world.now().isoformat())
 
 
 def _sisters(
-    request: CaptureRequest, world: World, workload: str, experiment: str
+    request: CaptureRequest, world: World, plan: CapturePlan, workload: str, experiment: str
 ) -> tuple[Sister, ...]:
     assert request.plan is not None
     wanted = sister_flow.SisterRequest(
@@ -133,13 +155,21 @@ def _sisters(
         tools_image=request.tools_image,
         ncu=request.ncu,
         experiment=experiment,
+        label=request.label,
         accept=request.accept,
-        deadline=request.deadline,
+        deadline=_deadline(request, plan) if request.deadline is None else request.deadline,
         hold=request.hold,
         sys_admin=request.sys_admin,
         read_only_claims=request.read_only_claims,
     )
     return sister_flow.of_each(wanted, world)
+
+
+def _deadline(request: CaptureRequest, plan: CapturePlan) -> int:
+    """Seconds after which the cluster ends the copy: not before the run's own limits do."""
+    most = limits(request, plan.cost.total_s)
+    waits = (most.schedule_s, most.ready_s, most.warm_up_s, most.window_s, most.finish_s)
+    return max(3600, math.ceil(sum(waits) + _COLLECT_S))
 
 
 def _ncu(request: CaptureRequest) -> str:
@@ -199,32 +229,35 @@ def begun(built: Built, world: World) -> Run:
     redactor = _redactor(built.cluster, built.settings.workload)
     bundle = _bundle(built, folder, redactor, world)
     run = _run(built, bundle, world)
-    bundle.write(PLAN, planfile.to_json(built.plan).decode())
+    bundle.write_document(PLAN, planfile.to_json(built.plan))
     for stage in run.stages:
         sister = stage.sister = marked(stage)
         comment = f"{sister.target} -> {sister.name}, experiment {sister.experiment}"
-        bundle.write(file_of(SISTER, stage.number), documents.to_json(sister) + "\n")
+        bundle.write_document(file_of(SISTER, stage.number), documents.to_json(sister))
         text = documents.write(sister.objects, comment=comment)
         bundle.write(file_of(MANIFEST, stage.number), text)
-    bundle.write(SETTINGS, msgspec.json.format(msgspec.json.encode(built.settings)).decode() + "\n")
+    bundle.write_document(SETTINGS, msgspec.json.encode(built.settings))
     return run
 
 
 def _bundle(built: Built, folder: Path, redactor: Redactor, world: World) -> bundles.Bundle:
     if (folder / bundles.SOURCE).is_file():
+        opened = bundles.open_bundle(folder, redactor, world.now)
         if (folder / SETTINGS).exists():
             raise UsageError(
                 "a capture was run into this bundle already",
                 where=str(folder),
-                hint=f"go on with it: solscope capture --resume {folder}",
+                hint=f"go on with it: solscope capture --resume {folder}; "
+                "or give another folder with -o",
             )
-        return bundles.open_bundle(folder, redactor, world.now)
+        return opened
     settings = built.settings
     where = f"context {settings.context or '(none)'}, namespace {settings.namespace}"
     source = BundleSource(
         experiment=settings.experiment,
         family=settings.workload.rpartition("/")[2],
         intent=f"{built.plan.level.value} of {built.plan.launches.kernel or 'every kernel'}",
+        who=bundle_flow.user(),
         where=where,
         commit=bundle_flow.commit_of(Path.cwd()),
     )
@@ -237,7 +270,7 @@ def _run(built: Built, bundle: bundles.Bundle, world: World) -> Run:
         plan=built.plan,
         sisters=built.sisters,
         settings=built.settings,
-        journal=Journal.opened(bundle, world.say),
+        journal=Journal.opened(bundle, world.say, built.settings.run),
         say=world.say,
     )
 
@@ -255,16 +288,26 @@ def resumed(folder: Path, world: World) -> Run:
             for number, _ in enumerate(plan.each(), 1)
         )
     except (OSError, msgspec.MsgspecError) as error:
+        file, why = getattr(error, "filename", None), getattr(error, "strerror", None)
         raise UsageError(
-            f"no capture to go on with: {error}",
-            where=str(folder),
+            f"no capture to go on with: {why or error}",
+            where=str(file or folder),
             hint="nothing was made before these files were; capture again",
         ) from error
     cluster = world.cluster(settings.context, settings.namespace)
     redactor = _redactor(cluster, settings.workload)
     bundle = bundles.open_bundle(folder, redactor, world.now)
     built = Built(cluster=cluster, plan=plan, sisters=sisters, settings=settings)
-    return _run(built, bundle, world)
+    run = _run(built, bundle, world)
+    for stage in run.stages:
+        if not stage.has("create") and MASK in str(stage.sister.objects):
+            raise UsageError(
+                "the copy cannot be made from the bundle: secrets are masked in it",
+                where=str(folder / file_of(SISTER, stage.number)),
+                hint=f"remove what there is: solscope capture --cleanup {settings.experiment} "
+                f"-n {settings.namespace} --yes; then capture again",
+            )
+    return run
 
 
 def _redactor(cluster: Cluster, workload: str) -> Redactor:

@@ -14,7 +14,7 @@ from typing import Any
 from solscope.capture.engine import reading as engines
 from solscope.capture.execution.run import Run
 from solscope.capture.snapshot import nodes, podspec
-from solscope.errors import ClusterError
+from solscope.errors import CaptureError, ClusterError
 from solscope.evidence import bundle as bundles
 from solscope.flows.capture.building import server_of
 from solscope.model.cluster import EngineArgs, GpuNode
@@ -29,7 +29,14 @@ def write(made: Run, found: Sequence[Report]) -> None:
 
     known: dict[str, Any] = yaml.safe_load(bundles.context_text(_of(made, found)))
     path = made.journal.bundle.folder / bundles.CONTEXT
-    stated = yaml.safe_load(path.read_text()) if path.exists() else None
+    try:
+        stated = yaml.safe_load(path.read_text()) if path.exists() else None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise CaptureError(
+            f"what is stated there cannot be read: {' '.join(str(error).split())}",
+            where=str(path),
+            hint=f"correct it, then: solscope capture --resume {made.journal.bundle.folder}",
+        ) from error
     for key, value in stated.items() if isinstance(stated, dict) else ():
         if isinstance(value, dict) and isinstance(known.get(key), dict):
             known[key] = {**known[key], **{k: v for k, v in value.items() if v is not None}}

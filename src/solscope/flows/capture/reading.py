@@ -283,6 +283,8 @@ def diagnose(made: Run) -> str | None:
     ]
     readable: list[Report] = []
     for path in sorted((folder / bundles.PROFILES).glob("*.ncu-rep*")):
+        if path.name.startswith(files.PART):
+            continue  # cut by the network and not by ncu
         try:
             readable.append(counters(formats.read(str(path))))
         except SolscopeError:

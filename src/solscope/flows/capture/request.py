@@ -52,12 +52,20 @@ class CaptureRequest:
     experiment: str | None = option(
         "Id of the experiment, a label's value; by default a new one.", default=None
     )
+    label: tuple[str, ...] = option(
+        "A further label for the copy, KEY=VALUE. May be repeated.", default=()
+    )
     accept: tuple[str, ...] = option(
-        "Allow this object (kind/name) to match the copy. May be repeated.", default=()
+        "Allow this object (kind/name) to match the copy; none that sends requests. "
+        "May be repeated.",
+        default=(),
     )
     sys_admin: bool = option("Add CAP_SYS_ADMIN to the copy.", default=False)
     read_only_claims: bool = option("Mount volume claims read-only.", default=False)
-    deadline: int | None = option("Seconds after which the cluster ends the copy.", default=None)
+    deadline: int | None = option(
+        "Seconds after which the cluster ends the copy; by default later than all limits below.",
+        default=None,
+    )
     hold: int = option("Seconds for which results stay after the server ended.", default=600)
     port: int | None = option("The server's port; by default from its command.", default=None)
     health: str = option("The engine's endpoint that answers 200 when ready.", default="/health")
