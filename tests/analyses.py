@@ -139,7 +139,7 @@ def a_report(name: str = "/home/someone/secret-project/decode.ncu-rep", **change
 
 def flop_totals(**work: Any) -> FlopTotals:
     """Work by precision, in FLOP."""
-    return FlopTotals(**work)
+    return FlopTotals(**{"tensor_paths": work.get("tensor") or {}, **work})
 
 
 def standings(rates: Mapping[str, float], *, clock: float = SM_CLOCK) -> dict[str, Any]:

@@ -451,7 +451,7 @@ def test_tensor_work_without_a_roof_refutes_nothing() -> None:
     assert "counted against a known roof for 0%" in first.reason
     (claim,) = gates.GATES["claims"](claiming(a_gemm_of_unknown_roof()))
     assert claim.standing is DRAFT
-    assert "the roof of its tensor work (int8) is not known" in claim.reason
+    assert "the roof of a part of its work (tensor:int8) is not known" in claim.reason
 
 
 def test_a_claim_names_what_was_counted() -> None:

@@ -313,3 +313,44 @@ def test_two_low_percentages_are_latency_even_without_the_memory_breakdown() -> 
     found = bare(**{"sm__throughput" + PCT: 4.7, "dram__throughput" + PCT: 29.0})
     assert found.bound == "latency"
     assert "compute 4.7 %, DRAM 29.0 %, L2 and L1 not collected" in found.grounds[0]
+
+
+A40 = replace(H100, name="NVIDIA A40", compute_capability=(8, 6), sm_count=84)
+
+
+def int8_without_a_roof(**extra: MetricValue) -> Verdict:
+    """30 % of DRAM and INT8 tensor work on a product that no table holds."""
+    metrics = counted(dram=0.3, **{TENSOR + "src_int8.sum": 1e9, **extra})
+    (totals,) = work.total([launch(metrics, device=A40)], report=0)
+    return verdicts.judge(PLAIN, totals, roofline.place(totals, None))
+
+
+def test_a_pipe_near_its_peak_binds_where_no_table_holds_the_peak() -> None:
+    result = int8_without_a_roof(**{"sm__pipe_tensor_cycles_active" + PCT: 85.0})
+    assert (result.bound, result.is_at_roof) == ("tensor:int8", None)
+    assert result.grounds[0].startswith("tensor pipe busy 85.0 %")
+    assert "the peak of tensor INT8 at the clock of the profile is not known" in result.grounds[0]
+
+
+def test_no_kernel_is_far_from_a_roof_that_is_not_known() -> None:
+    result = int8_without_a_roof(**{"sm__pipe_tensor_cycles_active" + PCT: 40.0})
+    assert (result.bound, result.is_at_roof) == ("latency", None)
+    assert result.grounds[0].startswith("no known roof is near; nearest: DRAM 30.0 %")
+    assert "tensor INT8" in result.grounds[1]
+    assert "tensor pipe busy 40.0 %" in result.grounds[1]
+
+
+def test_work_without_roof_and_without_percentages_is_unmeasured() -> None:
+    metrics = counted(dram=0.3, **{TENSOR + "src_int8.sum": 1e9})
+    del metrics["sm__pipe_tensor_cycles_active" + PCT]
+    (totals,) = work.total([launch(metrics, device=A40)], report=0)
+    result = verdicts.judge(PLAIN, totals, roofline.place(totals, None))
+    assert (result.bound, result.is_at_roof) == ("unmeasured", None)
+    assert "tensor INT8" in result.grounds[0]
+
+
+def test_a_few_operations_without_a_roof_leave_the_verdict() -> None:
+    metrics = counted(dram=0.3, fp32=0.2, **{TENSOR + "src_int8.sum": 1000.0})
+    (totals,) = work.total([launch(metrics, device=A40)], report=0)
+    result = verdicts.judge(PLAIN, totals, roofline.place(totals, None))
+    assert (result.bound, result.is_at_roof) == ("latency", False)

@@ -15,6 +15,11 @@ DRAM_LEAST_BYTES = 32.0
 """One sector. Less than that per launch cannot be traffic of the kernel."""
 
 SCALAR = ("fp64", "fp32", "fp16")
+
+_LEAST_SHARE = 0.1
+_LEAST_SHARES: Mapping[str, float] = {"fp64": 0.01}
+"""Less of a kernel's work cannot be what holds it; FP64 runs at 1/64 of FP32 on some chips."""
+
 FP16_ACCUMULATE = "_fp16acc"
 
 # Lanes that do an FMA each cycle, per SM: FP32 by compute capability (64 up to 8.0, then 128).
@@ -83,6 +88,23 @@ def is_l2_resident(totals: KernelTotals) -> bool:
     if totals.dram_bytes < DRAM_LEAST_BYTES * totals.launches:
         return True
     return bool(totals.l2_bytes) and totals.dram_bytes < L2_RESIDENT_SHARE * (totals.l2_bytes or 0)
+
+
+def roofless(totals: KernelTotals, point: RooflinePoint) -> tuple[str, ...]:
+    """Resources that did a part of the work that matters, and whose roof is not known.
+
+    What stands far below every other roof may stand at one of these.
+    """
+    known = {standing.resource for standing in point.profiled}
+    if not totals.duration_ns:
+        return ()
+    rates = dict(_work_rates(totals))
+    whole = max(sum(rates.values()), (totals.flop.total or 0.0) / totals.duration_ns * 1e9)
+    return tuple(
+        name
+        for name, rate in rates.items()
+        if name not in known and rate > _LEAST_SHARES.get(name, _LEAST_SHARE) * whole
+    )
 
 
 def _rate(pair: tuple[float, float] | None) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from solscope.analysis.roofline import roofless
 from solscope.model.finding import Finding, Severity
 from solscope.model.kernel import KernelIdentity, KernelTotals
 from solscope.model.roofline import RooflinePoint, Standing
@@ -29,14 +30,18 @@ def judge(identity: KernelIdentity, totals: KernelTotals, point: RooflinePoint) 
         return _at_a_roof(binding, totals, point)
     if _is_too_small(totals):
         return Verdict(
-            bound="too-small", grounds=tuple(_too_small(totals, point)), is_at_roof=_far(point)
+            bound="too-small",
+            grounds=tuple(_too_small(totals, point)),
+            is_at_roof=_far(totals, point),
         )
-    by_percent = _by_percentages(totals, point)
+    by_percent = _by_percentages(totals, point) or _at_an_unknown_roof(totals, point)
     if by_percent is not None:
         return by_percent
     if _nothing_measured(totals, point):
         return Verdict(bound="unmeasured", grounds=tuple(_unmeasured(totals, point)))
-    return Verdict(bound="latency", grounds=tuple(_latency(totals, point)), is_at_roof=_far(point))
+    return Verdict(
+        bound="latency", grounds=tuple(_latency(totals, point)), is_at_roof=_far(totals, point)
+    )
 
 
 def _binding(point: RooflinePoint) -> Standing | None:
@@ -55,8 +60,11 @@ def _binding(point: RooflinePoint) -> Standing | None:
     return nearest
 
 
-def _far(point: RooflinePoint) -> bool | None:
-    """Not at the roof, as far as that was measured: both sides must have been counted."""
+def _far(totals: KernelTotals, point: RooflinePoint) -> bool | None:
+    """Not at the roof, as far as that was measured: both sides must have been counted, and the
+    roofs of all work be known."""
+    if roofless(totals, point):
+        return None
     return False if point.intensity is not None or point.is_l2_resident else None
 
 
@@ -200,6 +208,34 @@ def _by_percentages(totals: KernelTotals, point: RooflinePoint) -> Verdict | Non
     return None
 
 
+def _at_an_unknown_roof(totals: KernelTotals, point: RooflinePoint) -> Verdict | None:
+    """Where no roof is known for the work that was done, its pipe may be the nearest one."""
+    unknown = roofless(totals, point)
+    if not unknown or not point.profiled:
+        return None
+    tensor, busy = totals.tensor_pipe_pct, totals.sm_busy_pct
+    is_tensor = unknown[-1].startswith("tensor")
+    if is_tensor and tensor is not None and tensor >= 100 * NEAR:
+        return Verdict(
+            bound=unknown[-1].removesuffix("_fp16acc"),
+            grounds=(
+                f"tensor pipe busy {tensor:.1f} % (a percentage; {_no_roof(unknown)}: no claim of "
+                "the roof)",
+                *_best_standing(point),
+            ),
+        )
+    # Every pipe is a part of SM busy: below that, none is near its peak.
+    shown = tensor if is_tensor and tensor is not None else busy
+    if shown is None or shown >= 100 * NEAR:
+        return Verdict(bound="unmeasured", grounds=(_no_roof(unknown), *_best_standing(point)))
+    return None
+
+
+def _no_roof(unknown: tuple[str, ...]) -> str:
+    names = " and ".join(_label(name) for name in unknown)
+    return f"the peak of {names} at the clock of the profile is not known"
+
+
 def _dram_busy(percent: float, totals: KernelTotals, point: RooflinePoint) -> Iterator[str]:
     missing = (
         "the bytes were not counted"
@@ -235,7 +271,13 @@ def _unmeasured(totals: KernelTotals, point: RooflinePoint) -> Iterator[str]:
 
 def _latency(totals: KernelTotals, point: RooflinePoint) -> Iterator[str]:
     best = point.profiled_binding
-    if best is not None:
+    unknown = roofless(totals, point)
+    if best is not None and unknown:
+        pipes = [("tensor pipe", totals.tensor_pipe_pct), ("SM", totals.sm_busy_pct)]
+        busy = [f"{name} busy {pct:.1f} %" for name, pct in pipes if pct is not None]
+        yield f"no known roof is near; nearest: {_standing_text(best)}"
+        yield "; ".join([_no_roof(unknown), *busy])
+    elif best is not None:
         yield f"no roof is near; nearest: {_standing_text(best)}"
     else:
         yield (

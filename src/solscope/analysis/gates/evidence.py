@@ -14,8 +14,8 @@ from solscope.analysis.gates.results import (
     refuted,
     things,
     time_share,
-    unroofed,
 )
+from solscope.analysis.roofline import roofless
 from solscope.model.campaign import Campaign, Cell, Claim, GateResult
 from solscope.model.context import RIGORS
 from solscope.model.roofline import Chip
@@ -238,16 +238,16 @@ def _at_roof(cell: Cell, row: KernelVerdict) -> GateResult:
     if row.verdict.is_at_roof:
         stands = "" if best is None else f"{best.resource} {best.value:.1%} of {best.ceiling}"
         return passed("claims", f"at the roof: {stands}", where)
-    roofless = unroofed(row)
-    if row.verdict.is_at_roof is None or best is None or roofless:
+    unknown = roofless(row.totals, row.point)
+    if row.verdict.is_at_roof is None or best is None or unknown:
         counted = "no work was counted that could show it"
         if best is not None:
             counted = (
                 f"counted are {best.value:.1%} of {best.ceiling}; what may stand nearer was not "
                 "counted"
             )
-        if roofless:
-            counted = f"the roof of its tensor work ({', '.join(roofless)}) is not known"
+        if unknown:
+            counted = f"the roof of a part of its work ({', '.join(unknown)}) is not known"
         return draft(
             "claims",
             f"claimed at the roof, and {counted}{beside}",

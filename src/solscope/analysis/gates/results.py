@@ -39,20 +39,6 @@ def matching(rows: Sequence[KernelVerdict], pattern: str | None) -> tuple[Kernel
     return tuple(row for row in rows if wanted.search(row.totals.key.name_full))
 
 
-def unroofed(row: KernelVerdict) -> tuple[str, ...]:
-    """Types of tensor work that were counted and whose roof is not known.
-
-    What stands below the other roofs may stand at this one.
-    """
-    tensor = row.totals.flop.tensor or {}
-    roofs = {standing.resource for standing in row.point.profiled}
-    return tuple(
-        kind
-        for kind, work in tensor.items()
-        if work > 0 and not any(roof.startswith(f"tensor:{kind}") for roof in roofs)
-    )
-
-
 def time_share(rows: Sequence[KernelVerdict], holds: Callable[[KernelVerdict], bool]) -> float:
     """The share of the kernel time in rows of which it holds; by count where no time is known."""
     times = [row.totals.duration_ns for row in rows]
