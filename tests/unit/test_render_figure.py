@@ -195,3 +195,21 @@ def test_labels_are_moved_apart_but_kept_inside() -> None:
     placed = spread([95.0, 96.0, 97.0], [10.0, 10.0, 10.0], 0.0, 100.0)
     assert placed == [75.0, 85.0, 95.0]
     assert math.isclose(spread([50.0], [10.0], 0.0, 100.0)[0], 50.0)
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "drawn"),
+    [(("bf16", "fp8"), "tensor:bf16"), (("nvfp4", "bf16"), "tensor:bf16"), ((None,), None)],
+    ids=["the longest's", "one without a ceiling", "none told"],
+)
+def test_the_tensor_roof_of_unmeasured_work_is_of_the_type_that_its_kernel_names(
+    dtypes: tuple[str | None, ...], drawn: str | None
+) -> None:
+    kernels = [
+        a_kernel(f"gemm_{rank}", us=100 - rank, bound="unmeasured", dtype=dtype, flop_total=1e9)
+        for rank, dtype in enumerate(dtypes)
+    ]
+    analysis = an_analysis(*kernels)
+    (panel,) = panels(analysis, page(analysis))
+    roofs = [r.resource for r in panel.roofs if r.kind == SHEET and r.resource.startswith("tens")]
+    assert roofs == ([] if drawn is None else [drawn])

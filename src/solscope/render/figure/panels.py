@@ -207,7 +207,7 @@ def _known(members: Sequence[_Member], kind: str, chip: Chip | None) -> Iterator
     """Roofs that are known although no kernel was measured against them."""
     if kind == SHEET:
         if chip is not None:
-            yield from _sheet_roofs(chip)
+            yield from _sheet_roofs(members, chip)
         return
     totals = max((k.totals for _r, k in members), key=lambda t: t.peaks.sm_clock_hz or 0.0)
     peaks, device = totals.peaks, totals.device
@@ -237,12 +237,9 @@ def _known(members: Sequence[_Member], kind: str, chip: Chip | None) -> Iterator
         )
 
 
-_SHEET_ROOFS = (("fp16_dense_pflops", "tensor:fp16"), ("fp32_tflops", "fp32"))
-
-
-def _sheet_roofs(chip: Chip) -> Iterator[Roof]:
+def _sheet_roofs(members: Sequence[_Member], chip: Chip) -> Iterator[Roof]:
     names = [(name, "dram") for name in chip.ceilings if name.endswith("_tbps")][:1]
-    for name, resource in (*names, *_SHEET_ROOFS):
+    for name, resource in (*names, _tensor_roof(members, chip), ("fp32_tflops", "fp32")):
         ceiling = chip.ceilings.get(name)
         if ceiling is not None:
             yield Roof(
@@ -256,3 +253,15 @@ def _sheet_roofs(chip: Chip) -> Iterator[Roof]:
                     else ceiling.clock_basis or ""
                 ),
             )
+
+
+def _tensor_roof(members: Sequence[_Member], chip: Chip) -> tuple[str, str]:
+    """The tensor ceiling of the type that the longest of the kernels bears in its name, else
+    FP16's: (its name, its resource)."""
+    longest = sorted(members, key=lambda member: -(member[1].totals.duration_ns or 0.0))
+    for _row, kernel in longest:
+        for unit in ("pflops", "pops"):
+            name = f"{kernel.identity.dtype}_dense_{unit}"
+            if name in chip.ceilings:
+                return name, f"tensor:{kernel.identity.dtype}"
+    return "fp16_dense_pflops", "tensor:fp16"
