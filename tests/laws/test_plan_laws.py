@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from solscope.capture import passes
 from solscope.capture.planning import command, filters, prize, rules
+from solscope.errors import UsageError
 
 BASES = sorted(passes.TableCounters("GH100").base_names)[::37]
 COUNTERS = passes.TableCounters("GH100")
@@ -34,10 +35,16 @@ def test_a_larger_share_never_wins_less(one: float, two: float) -> None:
     assert prize.of_share(low, 0).max_speedup <= prize.of_share(high, 0).max_speedup
 
 
-@given(st.text(alphabet="abc/[]@_", min_size=1, max_size=10))
+@given(st.text(alphabet="abc/[]@_", min_size=1, max_size=10).filter(lambda word: word.strip("/")))
 def test_a_range_is_spelt_right_once_and_for_all(word: str) -> None:
     once = filters.nvtx_range(word)
     assert filters.nvtx_range(once) == once
+
+
+@given(st.sampled_from(["", "start-end:"]), st.text(alphabet="/ ", max_size=10))
+def test_a_range_without_a_name_is_refused(kind: str, slashes: str) -> None:
+    with pytest.raises(UsageError, match="names no NVTX range"):
+        filters.nvtx_range(kind + slashes)
 
 
 @given(st.lists(WORDS, max_size=6))
