@@ -438,9 +438,11 @@ def test_percentages_of_another_product_are_refuted() -> None:
 def a_gemm_of_unknown_roof() -> Any:
     """INT8 work on tensor cores that no table has a roof for, far below the DRAM roof."""
     work = flop_totals(fp64=0.0, fp32=0.0, fp16=0.0, tensor={"int8": 1e12}, total=1e12)
-    return a_tensor_kernel(
+    kernel = a_tensor_kernel(
         name="my_gemm", flop=work, rates={"dram": 0.3 * 3.352e12}, is_at_roof=False, bound="latency"
     )
+    point = dataclasses.replace(kernel.point, roofless=("tensor:int8",))
+    return dataclasses.replace(kernel, point=point)
 
 
 def test_tensor_work_without_a_roof_refutes_nothing() -> None:

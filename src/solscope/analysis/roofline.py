@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from solscope.model.finding import Absence
 from solscope.model.kernel import KernelTotals
@@ -69,6 +69,7 @@ def place(totals: KernelTotals, chip: Chip | None) -> RooflinePoint:
         datasheet=datasheet,
         is_l2_resident=is_resident,
         absences=tuple(absences),
+        roofless=_roofless(totals, profiled),
     )
 
 
@@ -90,12 +91,9 @@ def is_l2_resident(totals: KernelTotals) -> bool:
     return bool(totals.l2_bytes) and totals.dram_bytes < L2_RESIDENT_SHARE * (totals.l2_bytes or 0)
 
 
-def roofless(totals: KernelTotals, point: RooflinePoint) -> tuple[str, ...]:
-    """Resources that did a part of the work that matters, and whose roof is not known.
-
-    What stands far below every other roof may stand at one of these.
-    """
-    known = {standing.resource for standing in point.profiled}
+def _roofless(totals: KernelTotals, profiled: Sequence[Standing]) -> tuple[str, ...]:
+    """Resources that did a part of the work that matters, and whose roof is not known."""
+    known = {standing.resource for standing in profiled}
     if not totals.duration_ns:
         return ()
     rates = dict(_work_rates(totals))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from solscope.analysis.roofline import roofless
 from solscope.model.finding import Finding, Severity
 from solscope.model.kernel import KernelIdentity, KernelTotals
 from solscope.model.roofline import RooflinePoint, Standing
@@ -32,16 +31,14 @@ def judge(identity: KernelIdentity, totals: KernelTotals, point: RooflinePoint) 
         return Verdict(
             bound="too-small",
             grounds=tuple(_too_small(totals, point)),
-            is_at_roof=_far(totals, point),
+            is_at_roof=_far(point),
         )
     by_percent = _by_percentages(totals, point) or _at_an_unknown_roof(totals, point)
     if by_percent is not None:
         return by_percent
     if _nothing_measured(totals, point):
         return Verdict(bound="unmeasured", grounds=tuple(_unmeasured(totals, point)))
-    return Verdict(
-        bound="latency", grounds=tuple(_latency(totals, point)), is_at_roof=_far(totals, point)
-    )
+    return Verdict(bound="latency", grounds=tuple(_latency(totals, point)), is_at_roof=_far(point))
 
 
 def _binding(point: RooflinePoint) -> Standing | None:
@@ -60,10 +57,10 @@ def _binding(point: RooflinePoint) -> Standing | None:
     return nearest
 
 
-def _far(totals: KernelTotals, point: RooflinePoint) -> bool | None:
+def _far(point: RooflinePoint) -> bool | None:
     """Not at the roof, as far as that was measured: both sides must have been counted, and the
     roofs of all work be known."""
-    if roofless(totals, point):
+    if point.roofless:
         return None
     return False if point.intensity is not None or point.is_l2_resident else None
 
@@ -210,7 +207,7 @@ def _by_percentages(totals: KernelTotals, point: RooflinePoint) -> Verdict | Non
 
 def _at_an_unknown_roof(totals: KernelTotals, point: RooflinePoint) -> Verdict | None:
     """Where no roof is known for the work that was done, its pipe may be the nearest one."""
-    unknown = roofless(totals, point)
+    unknown = point.roofless
     if not unknown or not point.profiled:
         return None
     tensor, busy = totals.tensor_pipe_pct, totals.sm_busy_pct
@@ -271,7 +268,7 @@ def _unmeasured(totals: KernelTotals, point: RooflinePoint) -> Iterator[str]:
 
 def _latency(totals: KernelTotals, point: RooflinePoint) -> Iterator[str]:
     best = point.profiled_binding
-    unknown = roofless(totals, point)
+    unknown = point.roofless
     if best is not None and unknown:
         pipes = [("tensor pipe", totals.tensor_pipe_pct), ("SM", totals.sm_busy_pct)]
         busy = [f"{name} busy {pct:.1f} %" for name, pct in pipes if pct is not None]

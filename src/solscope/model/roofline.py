@@ -79,7 +79,9 @@ class RooflinePoint:
 
     ``profiled`` and ``datasheet`` hold the standing against every resource that was measured;
     the binding one is the largest. Intensity in FLOP per DRAM byte, ``None`` with an absence
-    where it was not measured or the kernel is L2-resident.
+    where it was not measured or the kernel is L2-resident. ``roofless`` names the resources that
+    did a part of the work that matters and whose roof is not known: what stands far below every
+    other roof may stand at one of these.
     """
 
     intensity: float | None
@@ -89,6 +91,7 @@ class RooflinePoint:
     datasheet: tuple[Standing, ...] = ()
     is_l2_resident: bool = False
     absences: tuple[Absence, ...] = ()
+    roofless: tuple[str, ...] = ()
 
     @property
     def profiled_binding(self) -> Standing | None:

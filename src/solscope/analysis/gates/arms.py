@@ -15,7 +15,6 @@ from solscope.analysis.gates.results import (
     refuted,
     time_share,
 )
-from solscope.analysis.roofline import roofless
 from solscope.model.campaign import Arm, Campaign, Cell, GateResult
 from solscope.model.conditions import Conditions, matched_sets
 from solscope.model.kernel import KernelKey
@@ -290,11 +289,11 @@ def speed_of_light(rows: Sequence[KernelVerdict]) -> tuple[float | None, float]:
     ideal = taken = 0.0
     for row in rows:
         best, time = row.point.profiled_binding, row.totals.duration_ns
-        if best is not None and time is not None and not roofless(row.totals, row.point):
+        if best is not None and time is not None and not row.point.roofless:
             ideal += min(best.value, 1.0) * time
             taken += time
     counted = time_share(
         rows,
-        lambda row: row.point.profiled_binding is not None and not roofless(row.totals, row.point),
+        lambda row: row.point.profiled_binding is not None and not row.point.roofless,
     )
     return (ideal / taken if taken else None), counted

@@ -15,7 +15,6 @@ from solscope.analysis.gates.results import (
     things,
     time_share,
 )
-from solscope.analysis.roofline import roofless
 from solscope.model.campaign import Campaign, Cell, Claim, GateResult
 from solscope.model.context import RIGORS
 from solscope.model.roofline import Chip
@@ -238,7 +237,7 @@ def _at_roof(cell: Cell, row: KernelVerdict) -> GateResult:
     if row.verdict.is_at_roof:
         stands = "" if best is None else f"{best.resource} {best.value:.1%} of {best.ceiling}"
         return passed("claims", f"at the roof: {stands}", where)
-    unknown = roofless(row.totals, row.point)
+    unknown = row.point.roofless
     if row.verdict.is_at_roof is None or best is None or unknown:
         counted = "no work was counted that could show it"
         if best is not None:
