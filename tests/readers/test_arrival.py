@@ -93,6 +93,25 @@ def test_an_archive_of_several_files_is_to_be_unpacked_first(tmp_path: Path) -> 
         formats.read(str(file))
 
 
+@pytest.mark.parametrize(
+    ("flags", "method", "words"),
+    [(1, zipfile.ZIP_DEFLATED, "locked with a password"), (0, 99, "cannot be unpacked here")],
+    ids=["encrypted", "unknown method"],
+)
+def test_an_archive_that_cannot_be_opened_is_named(
+    tmp_path: Path, flags: int, method: int, words: str
+) -> None:
+    packed = bytearray(as_zip(PAGE))
+    entry = packed.rfind(b"PK\x01\x02")
+    # Flags and method stand in the member's own header and in the archive's list.
+    packed[6], packed[8], packed[entry + 8], packed[entry + 10] = flags, method, flags, method
+    file = tmp_path / "page.zip"
+    file.write_bytes(packed)
+    with pytest.raises(ReportError, match=words) as caught:
+        formats.read(str(file))
+    assert caught.value.where == str(file)
+
+
 def test_a_zstd_frame_that_ends_in_its_first_block_is_named(tmp_path: Path) -> None:
     file = tmp_path / "x.ncu-repz"
     file.write_bytes(zstandard.compress(builder.FILE_HEADER + bytes(range(256)) * 99)[:-20])

@@ -138,6 +138,14 @@ def test_a_value_that_contains_itself_is_refused(tmp_path: Path) -> None:
         context.read(path)
 
 
+def test_aliases_of_aliases_are_looked_at_once(tmp_path: Path) -> None:
+    lines = ["l0: &l0 [x]"]
+    lines += [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 9)}]" for i in range(1, 40)]
+    path = tmp_path / "context.yaml"
+    path.write_text("\n".join(lines))
+    assert context.read(path).identity.model is None
+
+
 def test_what_a_capture_wrote_lies_under_what_people_wrote() -> None:
     found = context.parse({"model": "a", "engine": "vllm", "identity": {"model": "b"}})
     assert found.identity.model == "b"

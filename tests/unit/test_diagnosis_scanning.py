@@ -118,6 +118,14 @@ def test_binary_rubbish_is_no_diagnosis_and_no_crash() -> None:
     assert found.causes == ()
 
 
+@pytest.mark.parametrize("opened", ['{"a":', "["], ids=["objects", "lists"])
+def test_a_document_nested_without_end_is_no_crash(opened: str) -> None:
+    closed = {"{": "}", "[": "]"}[opened[0]]
+    nested = f"{opened * 3000}1{closed * 3000}\n"
+    assert of(nested).outcome is Outcome.UNDECIDED
+    assert of(f"{REFUSED}\n{nested}{EMPTY}\n").code == "counter-permission"
+
+
 def test_one_endless_line_is_read_in_bounded_memory() -> None:
     found = of(b"x" * 9_000_000 + b"\n" + REFUSED.encode())
     assert found.code == "counter-permission"

@@ -445,6 +445,18 @@ def a_gemm_of_unknown_roof() -> Any:
     return dataclasses.replace(kernel, point=point)
 
 
+@pytest.mark.parametrize("hardware", ["8x H100", "8 × NVIDIA H100 SXM", "H100 x8", "h100_sxm"])
+def test_how_many_there_are_is_no_part_of_a_chips_name(hardware: str) -> None:
+    (result,) = gates.GATES["ceiling"](on(hardware))
+    assert result.passes, result.reason
+
+
+@pytest.mark.parametrize("hardware", ["8x H200", "8", "x8"])
+def test_another_chip_or_none_is_refuted_whatever_the_count(hardware: str) -> None:
+    (result,) = gates.GATES["ceiling"](on(hardware))
+    assert result.standing is REFUTED
+
+
 def test_tensor_work_without_a_roof_refutes_nothing() -> None:
     ours = a_cell(a_gemm_of_unknown_roof())
     campaign = a_comparison("K4/R1/H4/P3", ours=ours)

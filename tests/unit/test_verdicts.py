@@ -354,3 +354,22 @@ def test_a_few_operations_without_a_roof_leave_the_verdict() -> None:
     (totals,) = work.total([launch(metrics, device=A40)], report=0)
     result = verdicts.judge(PLAIN, totals, roofline.place(totals, None))
     assert (result.bound, result.is_at_roof) == ("latency", False)
+
+
+def test_of_several_types_without_a_roof_the_one_that_did_most_binds() -> None:
+    busy = {"sm__pipe_tensor_cycles_active" + PCT: 85.0}
+    few, many = TENSOR + "src_fp8.sum", TENSOR + "src_int8.sum"
+    result = int8_without_a_roof(**{many: 8e8, few: 2e8, **busy})
+    assert result.bound == "tensor:int8"
+    result = int8_without_a_roof(**{many: 2e8, few: 8e8, **busy})
+    assert result.bound == "tensor:fp8"
+
+
+def test_an_idle_tensor_pipe_says_nothing_of_scalar_work_without_a_roof() -> None:
+    metrics = counted(dram=0.3, **sass(dfma=1e6), **{TENSOR + "src_int8.sum": 1e7})
+    metrics["sm__pipe_tensor_cycles_active" + PCT] = 5.0
+    metrics["sm__throughput" + PCT] = 90.0
+    (totals,) = work.total([launch(metrics, device=A40)], report=0)
+    result = verdicts.judge(PLAIN, totals, roofline.place(totals, None))
+    assert (result.bound, result.is_at_roof) == ("unmeasured", None)
+    assert "FP64" in result.grounds[0]

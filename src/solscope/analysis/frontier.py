@@ -179,10 +179,11 @@ def _counting(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> 
 
 def _timing(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lever:
     """Without a time nothing is known of what a kernel can win: no reason to think it is little."""
-    names = ", ".join(list(dict.fromkeys(row.totals.name for row in rows))[:3])
+    names = list(dict.fromkeys(row.totals.name for row in rows))
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return Lever(
         id=f"{cell.id}:untimed",
-        what=f"time {len(rows)} kernels ({names} first): no duration of theirs was collected",
+        what=f"time {shown}: no duration was collected",
         max_win=None,
         basis=_basis(campaign),
         confidence="percentages",

@@ -92,17 +92,19 @@ def is_l2_resident(totals: KernelTotals) -> bool:
 
 
 def _roofless(totals: KernelTotals, profiled: Sequence[Standing]) -> tuple[str, ...]:
-    """Resources that did a part of the work that matters, and whose roof is not known."""
+    """Resources that did a part of the work that matters and whose roof is not known, the one
+    that did most first."""
     known = {standing.resource for standing in profiled}
     if not totals.duration_ns:
         return ()
     rates = dict(_work_rates(totals))
     whole = max(sum(rates.values()), (totals.flop.total or 0.0) / totals.duration_ns * 1e9)
-    return tuple(
+    found = [
         name
         for name, rate in rates.items()
         if name not in known and rate > _LEAST_SHARES.get(name, _LEAST_SHARE) * whole
-    )
+    ]
+    return tuple(sorted(found, key=lambda name: -rates[name]))
 
 
 def _rate(pair: tuple[float, float] | None) -> float | None:

@@ -29,9 +29,7 @@ def judge(identity: KernelIdentity, totals: KernelTotals, point: RooflinePoint) 
         return _at_a_roof(binding, totals, point)
     if _is_too_small(totals):
         return Verdict(
-            bound="too-small",
-            grounds=tuple(_too_small(totals, point)),
-            is_at_roof=_far(point),
+            bound="too-small", grounds=tuple(_too_small(totals, point)), is_at_roof=_far(point)
         )
     by_percent = _by_percentages(totals, point) or _at_an_unknown_roof(totals, point)
     if by_percent is not None:
@@ -211,10 +209,10 @@ def _at_an_unknown_roof(totals: KernelTotals, point: RooflinePoint) -> Verdict |
     if not unknown or not point.profiled:
         return None
     tensor, busy = totals.tensor_pipe_pct, totals.sm_busy_pct
-    is_tensor = unknown[-1].startswith("tensor")
-    if is_tensor and tensor is not None and tensor >= 100 * NEAR:
+    types = [name for name in unknown if name.startswith("tensor")]
+    if types and tensor is not None and tensor >= 100 * NEAR:
         return Verdict(
-            bound=unknown[-1].removesuffix("_fp16acc"),
+            bound=types[0].removesuffix("_fp16acc"),
             grounds=(
                 f"tensor pipe busy {tensor:.1f} % (a percentage; {_no_roof(unknown)}: no claim of "
                 "the roof)",
@@ -222,7 +220,8 @@ def _at_an_unknown_roof(totals: KernelTotals, point: RooflinePoint) -> Verdict |
             ),
         )
     # Every pipe is a part of SM busy: below that, none is near its peak.
-    shown = tensor if is_tensor and tensor is not None else busy
+    by_tensor = len(types) == len(unknown) and tensor is not None
+    shown = tensor if by_tensor else busy
     if shown is None or shown >= 100 * NEAR:
         return Verdict(bound="unmeasured", grounds=(_no_roof(unknown), *_best_standing(point)))
     return None

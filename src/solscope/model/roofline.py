@@ -80,8 +80,8 @@ class RooflinePoint:
     ``profiled`` and ``datasheet`` hold the standing against every resource that was measured;
     the binding one is the largest. Intensity in FLOP per DRAM byte, ``None`` with an absence
     where it was not measured or the kernel is L2-resident. ``roofless`` names the resources that
-    did a part of the work that matters and whose roof is not known: what stands far below every
-    other roof may stand at one of these.
+    did a part of the work that matters and whose roof is not known, the largest part first: what
+    stands far below every other roof may stand at one of these.
     """
 
     intensity: float | None

@@ -35,6 +35,8 @@ _MAGICS = {
 }
 _BZIP2_BLOCK = b"1AY&SY"  # what follows the level; "BZh" alone may begin a text
 _NCU_REP = b"NVR\x00"
+_ENCRYPTED = 1
+"""The bit of a zip member's flags that says so."""
 
 
 def packing_of(head: bytes) -> str | None:
@@ -176,6 +178,10 @@ def _pieces(path: str, where: str) -> Iterator[bytes]:
                         hint="the file is damaged, or not a report",
                     )
                 yield piece
+    except NotImplementedError as error:  # zipfile's, for a method that it does not know
+        raise ReportError(
+            f"the {what} cannot be unpacked here: {error}", where=where, hint="unpack it first"
+        ) from error
     except (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
         raise ReportError(
             f"the {what} is cut or damaged: {error}", where=where, hint="copy the file again"
@@ -197,12 +203,16 @@ def _opened(path: str, kind: str, where: str) -> Iterator[IO[bytes]]:
 
 
 def _only_file(archive: zipfile.ZipFile, where: str) -> str:
-    names = [one.filename for one in archive.infolist() if not one.is_dir()]
-    if len(names) != 1:
+    members = [one for one in archive.infolist() if not one.is_dir()]
+    if len(members) != 1:
         raise ReportError(
-            f"this is a zip archive of {len(names)} files", where=where, hint="unpack it first"
+            f"this is a zip archive of {len(members)} files", where=where, hint="unpack it first"
         )
-    return names[0]
+    if members[0].flag_bits & _ENCRYPTED:
+        raise ReportError(
+            "the zip archive is locked with a password", where=where, hint="unpack it first"
+        )
+    return members[0].filename
 
 
 class _ZstdFrames:

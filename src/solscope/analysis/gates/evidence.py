@@ -21,6 +21,7 @@ from solscope.model.roofline import Chip
 from solscope.model.verdict import KernelVerdict
 
 LEAST_TRIALS = 3
+_COUNT = re.compile(r"^\s*\d+\s*[x×]\s*|\s+[x×]\s*\d+\s*$", re.IGNORECASE)
 
 
 def cells(campaign: Campaign) -> Iterator[GateResult]:
@@ -115,10 +116,13 @@ def _differing(cell: Cell) -> str:
 
 
 def _names(hardware: str, cell: Cell, chip: Chip) -> bool:
-    """Whether every word of it is one of the chip's key, its name or the device's own name."""
+    """Whether every word of it is one of the chip's key, its name or the device's own name.
+
+    How many there are, as in ``8x H200``, is no name.
+    """
     devices = {row.totals.device.name or "" for row in cell.analysis.kernels}
     known = {word for name in (chip.key, chip.name, *devices) for word in _words(name)}
-    said = set(_words(hardware))
+    said = set(_words(_COUNT.sub(" ", hardware)))
     return bool(said) and said <= known
 
 

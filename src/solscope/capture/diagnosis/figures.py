@@ -94,6 +94,9 @@ def _figure(record: dict[Any, Any], where: str) -> Iterator[Figure]:
         found[wanted] = next((low[name] for name in names if name in low), None)
     dtype = _dtype(str(found["dtype"])) if found["dtype"] else None
     rate, unit = _scaled(low, _FLOPS, _PREFIXES), _unit(low)
+    measured = _number(found["measured"])
+    if measured is None and rate is not None and unit is not None:
+        measured = rate / unit
     figure = Figure(
         where=where,
         text=", ".join(f"{k}: {v}" for k, v in low.items() if not isinstance(v, dict | list)),
@@ -105,7 +108,7 @@ def _figure(record: dict[Any, Any], where: str) -> Iterator[Figure]:
         seconds=_scaled(low, _TIME, _SECONDS),
         bytes_per_s=_scaled(low, _RATE, _PREFIXES),
         # What is advertised without a unit is meant in that of the record's own rate.
-        measured=_number(found["measured"]) or (rate / unit if rate and unit else None),
+        measured=measured,
         advertised=_number(found["advertised"]),
         tensor_pct=_number(found["tensor"]),
         peaks=dict(_peaks(low, dtype, unit)),

@@ -18,6 +18,9 @@ LONGEST_PART_BYTES = 1 << 9
 
 COMPLAINT = re.compile(r"^\s*={1,2}\s?(ERROR|WARNING)\s?={1,2}\s*(.*)$", re.IGNORECASE)
 
+_NO_RECORD = (ValueError, RecursionError)
+"""What JSON raises for what is none, or is nested deeper than any record."""
+
 _MARKER = re.compile(r"={1,2}\s?(ERROR|WARNING|PROF|LOG)\s?={1,2}", re.IGNORECASE)
 _OWN = re.compile(r"^\s*={1,2}\s?(ERROR|WARNING|PROF)\s?={1,2}", re.IGNORECASE)
 # The field that carries the line: Docker, journald, Loki and structured loggers, Cloud Logging.
@@ -44,7 +47,7 @@ def is_record(text: str) -> bool:
         return False
     try:
         found = json.loads(text)
-    except ValueError:
+    except _NO_RECORD:
         return False
     carries = any(isinstance(found.get(key), str) for key in ("log", "MESSAGE"))
     holds_a_line = any(_MARKER.search(value) for value in found.values() if isinstance(value, str))
@@ -76,7 +79,7 @@ def _unpacked(line: str) -> str:
     """The messages of a record: its texts that hold a profiler's line, else the usual field."""
     try:
         texts = [text for text in _texts(json.loads(line)) if _MARKER.search(text)]
-    except ValueError:  # cut, or something behind it
+    except _NO_RECORD:  # cut, or something behind it
         texts = []
     if not texts:
         hit = _RECORD.search(line)

@@ -18,14 +18,14 @@ def parse(text: str, name: str) -> list[Any] | None:
     if begins in ("{", "["):
         try:
             return [json.loads(text)]
-        except ValueError:
+        except (ValueError, RecursionError):  # no JSON, or nested deeper than any manifest
             pass
     if low.endswith((".yaml", ".yml")) or "apiVersion:" in text or "\nspec:" in f"\n{text}":
         import yaml
 
         try:
             found = [d for d in yaml.safe_load_all(text) if isinstance(d, dict | list)]
-        except yaml.YAMLError:
+        except (yaml.YAMLError, RecursionError):
             return None
         return found or None
     return None

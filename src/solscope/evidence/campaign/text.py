@@ -37,17 +37,19 @@ def parse_yaml(content: bytes, *, where: str, hint: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
         raise ReportError("not a mapping of names to values", where=where, hint=hint)
-    _refuse_endless(document, (), where)
+    _refuse_endless(document, (), set(), where)
     return document
 
 
-def _refuse_endless(value: object, above: tuple[object, ...], where: str) -> None:
-    if not isinstance(value, dict | list):
+def _refuse_endless(value: object, above: tuple[int, ...], done: set[int], where: str) -> None:
+    """``done`` holds what was looked at: aliases of aliases would be walked without end."""
+    if not isinstance(value, dict | list) or id(value) in done:
         return
-    if any(value is outer for outer in above):
+    if id(value) in above:
         raise ReportError("a value contains itself", where=where, hint="write it out")
     for inner in value.values() if isinstance(value, dict) else value:
-        _refuse_endless(inner, (*above, value), where)
+        _refuse_endless(inner, (*above, id(value)), done, where)
+    done.add(id(value))
 
 
 @lru_cache(maxsize=1)
@@ -97,15 +99,17 @@ def write_whole(path: Path, content: bytes) -> Path:
 def write_together(files: Sequence[tuple[Path, bytes]]) -> tuple[Path, ...]:
     """Write files that belong together: all of them lie on the disk before the first is renamed.
 
-    A disk that fills up, or a signal, leaves all of the old ones. Raises UsageError as
-    ``write_whole``.
+    A disk that fills up, or a signal while they are written, leaves all of the old ones. Raises
+    UsageError as ``write_whole``.
     """
     staged: list[tuple[str, Path]] = []
     made: list[Path] = []
+    is_renaming = False
     try:
         for path, content in files:
             made += _make_folder(path)
             staged.append((_stage(path, content), path))
+        is_renaming = True
         while staged:
             temporary, path = staged[0]
             os.replace(temporary, path)
@@ -121,7 +125,9 @@ def write_together(files: Sequence[tuple[Path, bytes]]) -> tuple[Path, ...]:
             raise UsageError(
                 f"cannot be written: {error.strerror}",
                 where=str(path),
-                hint="nothing was changed; make room, or check the folder's owner and mode",
+                hint="nothing was changed; make room, or check the folder's owner and mode"
+                if len(staged) == len(files) or not is_renaming
+                else "the files before it are the new ones; mend this, and run it again",
             ) from error
         raise
     return tuple(path for path, _content in files)
