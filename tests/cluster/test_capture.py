@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import shutil
 import ssl
@@ -146,7 +147,7 @@ class Requests:
                     request, timeout=self._limit_s, context=self._context
                 ) as answer:
                     self.lost += answer.status != 200
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 self.lost += 1
             time.sleep(self._pause_s)
 

@@ -182,7 +182,7 @@ class PodWorker:
             ends = min(ends, time.monotonic() + _grace_left(pod, grace))
         if container.is_running:
             self.runc.signal(container.identifier, "KILL")
-            container.process.wait(10)
+            container.process.wait(60)
 
     def _terminate(self, grace: float) -> None:
         """End the main containers together, then the sidecars."""

@@ -85,6 +85,8 @@ class Connection:
                 first, length = struct.unpack(">II", head)
                 flags, length = length >> 24, length & 0xFFFFFF
                 payload = self._read(length) if length else b""
+                if len(payload) < length:
+                    break
                 if first & 0x80000000:
                     if self._control(first & 0xFFFF, flags, payload, opened) == GOAWAY:
                         break

@@ -22,6 +22,7 @@ EXEC_SPDY = ("v4.channel.k8s.io",)
 FORWARD_TUNNEL = "SPDY/3.1+portforward.k8s.io"
 FORWARD_SPDY = "portforward.k8s.io"
 CHUNK = 65536
+STREAMS_WITHIN_S = 30
 
 Read = Callable[[int], bytes]
 Write = Callable[[bytes], None]
@@ -93,6 +94,22 @@ def _quietly(action: Callable[[], object]) -> None:
         return
 
 
+def _until_gone(read: Read) -> Read:
+    """A read that gives nothing more once the client has gone.
+
+    kubectl ends an exec by closing its socket; where our last bytes are still unread, that is a
+    reset, and which of the two the reader meets is a matter of milliseconds.
+    """
+
+    def received(size: int) -> bytes:
+        try:
+            return read(size)
+        except (OSError, ValueError):
+            return b""
+
+    return received
+
+
 def _run(session: Session, send_out: Write, send_err: Write) -> Json:
     """Pump a process's output to its end and give the closing Status."""
     kept = bytearray()
@@ -135,7 +152,7 @@ def abandon(session: Session) -> None:
 
 def exec_websocket(session: Session, read: Read, write: Write, protocol: str) -> None:
     """Serve an exec: the first byte of a message is its channel."""
-    peer = WebSocket(read, write)
+    peer = WebSocket(_until_gone(read), write)
 
     def feed() -> None:
         stdin = session.process.stdin
@@ -164,7 +181,7 @@ def exec_websocket(session: Session, read: Read, write: Write, protocol: str) ->
 
 def exec_spdy(session: Session, read: Read, write: Write) -> None:
     """Serve an exec: one SPDY stream a channel, as kubectl up to 1.29 wants it."""
-    connection = spdy.Connection(read, write)
+    connection = spdy.Connection(_until_gone(read), write)
     wanted = {"error"}
     for name, has in (
         ("stdin", session.has_stdin),
@@ -188,7 +205,7 @@ def exec_spdy(session: Session, read: Read, write: Write) -> None:
 
     server = threading.Thread(target=serve, daemon=True)
     server.start()
-    if not complete.wait(30):
+    if not complete.wait(STREAMS_WITHIN_S):
         abandon(session)
         return
     if "stdin" in streams:
@@ -221,14 +238,14 @@ def _drain(queue: SimpleQueue[bytes | None], sink: IO[bytes]) -> None:
 
 def forward_tunnel(connect: Connect, read: Read, write: Write) -> None:
     """Serve a port-forward: SPDY frames inside WebSocket messages."""
-    peer = WebSocket(read, write)
+    peer = WebSocket(_until_gone(read), write)
     forward_spdy(connect, peer.read_bytes, peer.send)
     _quietly(peer.close)
 
 
 def forward_spdy(connect: Connect, read: Read, write: Write) -> None:
     """Serve a port-forward: a pair of streams (data, error) for each connection."""
-    connection = spdy.Connection(read, write)
+    connection = spdy.Connection(_until_gone(read), write)
     waiting: dict[str, dict[str, spdy.Stream]] = {}
 
     def opened(stream: spdy.Stream) -> None:

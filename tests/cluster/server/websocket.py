@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import struct
 import threading
@@ -35,20 +36,25 @@ class WebSocket:
                 return None
             final, opcode = head[0] & 0x80, head[0] & 0x0F
             length = head[1] & 0x7F
-            if length == 126:
-                length = struct.unpack(">H", self._read(2))[0]
-            elif length == 127:
-                length = struct.unpack(">Q", self._read(8))[0]
-            mask = self._read(4) if head[1] & 0x80 else b""
+            more = {126: 2, 127: 8}.get(length, 0)
+            mask_size = 4 if head[1] & 0x80 else 0
+            rest = self._read(more + mask_size)
+            if len(rest) < more + mask_size:
+                return None
+            if more:
+                length = int.from_bytes(rest[:more], "big")
+            mask = rest[more:]
             data = self._read(length) if length else b""
             if len(data) < length:
                 return None
             data = _unmask(data, mask) if mask else data
             if opcode == CLOSE:
-                self.close()
+                with contextlib.suppress(OSError, ValueError):
+                    self.close()
                 return None
             if opcode == PING:
-                self._frame(PONG, data)
+                with contextlib.suppress(OSError, ValueError):
+                    self._frame(PONG, data)
                 continue
             if opcode == PONG:
                 continue
