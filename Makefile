@@ -1,4 +1,5 @@
 # Everything assumes only python3 (3.11 or newer, with venv) and make.
+# Another one: make test PYTHON=python3.13 VENV=.venv-3.13
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -24,6 +24,9 @@ EXIT_BUG = 70
 EXIT_INTERRUPT = 130
 SHOW_PROGRESS_AFTER_S = 1.0
 
+# Annotations are built at run time, from the fields: no types that a checker could read.
+_ANNOTATED: Any = Annotated
+
 _STDIN = "\0-"  # the argument parser takes a bare hyphen for an option without a name
 
 
@@ -161,8 +164,7 @@ def _parameters(request_type: Any) -> tuple[list[inspect.Parameter], dict[str, A
             options["name"] = (name, *meta.get("alias", ()))
         if meta.get("hidden"):
             options["show"] = False
-        # Built at run time, from the field: not a type that a checker could read.
-        annotation = Annotated.__class_getitem__((hints[field.name], cyclopts.Parameter(**options)))  # type: ignore[attr-defined]
+        annotation = _ANNOTATED[hints[field.name], cyclopts.Parameter(**options)]
         annotations[field.name] = annotation
         kind = (
             inspect.Parameter.POSITIONAL_OR_KEYWORD

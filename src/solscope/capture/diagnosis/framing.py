@@ -11,15 +11,13 @@ import json
 import re
 from collections.abc import Iterator
 
+from solscope.capture.diagnosis import nesting
 from solscope.capture.diagnosis.redaction import without_ansi
 
 MOST_LINES_OF_A_MESSAGE = 8
 LONGEST_PART_BYTES = 1 << 9
 
 COMPLAINT = re.compile(r"^\s*={1,2}\s?(ERROR|WARNING)\s?={1,2}\s*(.*)$", re.IGNORECASE)
-
-_NO_RECORD = (ValueError, RecursionError)
-"""What JSON raises for what is none, or is nested deeper than any record."""
 
 _MARKER = re.compile(r"={1,2}\s?(ERROR|WARNING|PROF|LOG)\s?={1,2}", re.IGNORECASE)
 _OWN = re.compile(r"^\s*={1,2}\s?(ERROR|WARNING|PROF)\s?={1,2}", re.IGNORECASE)
@@ -46,8 +44,8 @@ def is_record(text: str) -> bool:
     if not text.lstrip().startswith("{"):
         return False
     try:
-        found = json.loads(text)
-    except _NO_RECORD:
+        found = nesting.decoded(text)
+    except ValueError:
         return False
     carries = any(isinstance(found.get(key), str) for key in ("log", "MESSAGE"))
     holds_a_line = any(_MARKER.search(value) for value in found.values() if isinstance(value, str))
@@ -78,8 +76,8 @@ def segments(line: str) -> Iterator[str]:
 def _unpacked(line: str) -> str:
     """The messages of a record: its texts that hold a profiler's line, else the usual field."""
     try:
-        texts = [text for text in _texts(json.loads(line)) if _MARKER.search(text)]
-    except _NO_RECORD:  # cut, or something behind it
+        texts = [text for text in _texts(nesting.decoded(line)) if _MARKER.search(text)]
+    except ValueError:  # cut, or something behind it
         texts = []
     if not texts:
         hit = _RECORD.search(line)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
+from solscope.capture.diagnosis import nesting
 from solscope.capture.diagnosis.scanning import Facts
 
 MOST_PAIRS = 5000
@@ -17,8 +17,8 @@ def parse(text: str, name: str) -> list[Any] | None:
     begins = text.lstrip()[:1]
     if begins in ("{", "["):
         try:
-            return [json.loads(text)]
-        except (ValueError, RecursionError):  # no JSON, or nested deeper than any manifest
+            return [nesting.decoded(text)]
+        except ValueError:  # no JSON, or nested deeper than any manifest
             pass
     if low.endswith((".yaml", ".yml")) or "apiVersion:" in text or "\nspec:" in f"\n{text}":
         import yaml
