@@ -8,7 +8,7 @@ import pytest
 
 from solscope.capture.snapshot import kinds, podspec
 from solscope.capture.snapshot.choice import same_kind, split_target
-from solscope.capture.snapshot.podspec import quantity
+from solscope.cluster.quantity import quantity
 from solscope.errors import UsageError
 
 POD = {"containers": [{"name": "s", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 2}}}]}

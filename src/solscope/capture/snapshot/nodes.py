@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from solscope.capture.snapshot.podspec import quantity
+from solscope.cluster.quantity import quantity
 from solscope.model.cluster import Fact, GpuNode
 
 T = TypeVar("T")
