@@ -59,4 +59,5 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     cluster.make_namespace(name)
     yield name
     cluster.faults.clear()
+    cluster.store.webhooks.clear()
     cluster.kubectl("delete", "namespace", name, "--wait=true", "--timeout=120s")

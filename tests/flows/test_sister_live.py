@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ class StubCluster:
         self.cmdline = b""
         self.version = b'{"major": "1", "minor": "36"}'
         self.calls: list[tuple[str, str]] = []
+        self.webhook: Callable[[dict[str, Any]], None] = lambda pod: None
         self._uids = (f"uid-{number}" for number in itertools.count(1))
 
     def get(self, kind: str, name: str, *, namespace: str | None = None) -> Mapping[str, Any]:
@@ -66,7 +68,10 @@ class StubCluster:
         error = self.refuse.get(f"{'rehearse' if dry_run else 'create'} {obj['kind']}")
         if error is not None:
             raise error
-        return {**obj, "metadata": {**obj["metadata"], "uid": next(self._uids)}}
+        made = copy.deepcopy({**obj, "metadata": {**obj["metadata"], "uid": next(self._uids)}})
+        if obj["kind"] == "Pod":
+            self.webhook(made)
+        return made
 
     def raw(self, path: str) -> bytes:
         assert path == "/version"

@@ -96,12 +96,14 @@ class IsolationProof:
     """Every rule seen, matched against the labels that the sister's pod will carry.
 
     ``labels`` includes those that Kubernetes adds itself; their unknown values are ``*``.
-    ``unread`` names what could not be looked at, with the missing right.
+    ``unread`` names what could not be looked at, with the missing right; ``accepted`` what the
+    user allows to match, as ``kind/name``.
     """
 
     labels: Mapping[str, str]
     evidence: tuple[Evidence, ...]
     unread: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
 
     @property
     def matches(self) -> tuple[Evidence, ...]:
@@ -173,7 +175,8 @@ class Sister:
 
     Refused when a finding blocks: then ``objects`` is empty and nothing may be created.
     ``attach_command`` is for the second ncu, where the strategy needs one. ``rehearsed`` says
-    that the cluster was asked and would take it, ``created`` what it has taken. ``engine`` is the
+    that the cluster was asked and would take it, ``admitted`` what its admission would make of the
+    pod, ``created`` what it has taken. ``engine`` is the
     serving engine that the command starts, ``None`` where that is not known.
     """
 
@@ -191,6 +194,7 @@ class Sister:
     engine: str | None = None
     attach_command: tuple[str, ...] = ()
     rehearsed: bool = False
+    admitted: tuple[Change, ...] = ()
     created: tuple[CreatedObject, ...] = ()
 
     @property

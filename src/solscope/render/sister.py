@@ -34,8 +34,15 @@ def _lines(sister: Sister, manifest: str | None) -> Iterator[str]:
         yield f"target -> sister, {len(sister.changes)} change{_s(len(sister.changes))}"
         for change in sister.changes:
             yield f"  {_SIGNS[change.action]} {change.path}: {change.what}  ({change.why})"
+    if sister.admitted:
+        yield ""
+        number = len(sister.admitted)
+        yield f"sister -> pod as the cluster would admit it, {number} change{_s(number)}"
+        for change in sister.admitted:
+            yield f"  {_SIGNS[change.action]} {change.path}: {change.what}"
     if sister.proof is not None:
-        yield from _proof(sister.proof)
+        is_relabelled = any(c.path.startswith("metadata.labels") for c in sister.admitted)
+        yield from _proof(sister.proof, "asked-for labels" if is_relabelled else "labels")
     if not sister.is_refused:
         yield from _next(sister, manifest)
 
@@ -61,12 +68,12 @@ def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
         yield f"          next: {finding.remedy}"
 
 
-def _proof(proof: IsolationProof) -> Iterator[str]:
+def _proof(proof: IsolationProof, labels_called: str) -> Iterator[str]:
     number = len(proof.evidence)
     matched = len(proof.matches)
     answer = f"{matched} match{'es' if matched == 1 else ''}" if matched else "none matches"
     yield ""
-    yield f"isolation, {number} rule{_s(number)} against the sister's labels: {answer}"
+    yield f"isolation, {number} rule{_s(number)} against the sister's {labels_called}: {answer}"
     labels = ", ".join(f"{key}={value}" for key, value in proof.labels.items())
     yield f"  labels {labels}"
     for item in proof.evidence:

@@ -245,7 +245,8 @@ class PodWorker:
             status |= {"phase": phase, **self.end, **self._address()}
             status |= {"podIPs": [{"ip": self.address}], "startTime": self.started_at}
             conditions = (now.get("status") or {}).get("conditions") or []
-            status["conditions"] = _conditions(conditions, begun, ready, waiting)
+            gates = [g["conditionType"] for g in pod["spec"].get("readinessGates") or []]
+            status["conditions"] = _conditions(conditions, begun, ready, waiting, gates)
             status.update(entries)
             now["status"] = status
 
@@ -264,6 +265,9 @@ class PodWorker:
         for container in self.containers.values():
             if container.identifier:
                 self.runc.remove(container.identifier)
+            if container.process is not None:
+                # runc itself outlives the container that it has removed, by a moment.
+                container.process.wait(60)
         if self.sandbox is not None:
             self.sandbox.close()
 
@@ -276,21 +280,32 @@ def _grace_left(pod: Json, grace: float) -> float:
     return float(pod["metadata"].get("deletionGracePeriodSeconds", grace))
 
 
-def _conditions(before: list[Json], begun: bool, ready: bool, waiting: list[str]) -> list[Json]:
-    found = [c for c in before if c["type"] == "PodScheduled"]
+def _conditions(
+    before: list[Json], begun: bool, ready: bool, waiting: list[str], gates: list[str]
+) -> list[Json]:
+    found = [c for c in before if c["type"] in ("PodScheduled", *gates)]
+    told = {c["type"]: c["status"] for c in found}
+    shut = [f'"{gate}"' for gate in gates if told.get(gate) != "True"]
+    words = f"containers with unready status: [{' '.join(waiting)}]"
+    gated = f"corresponding condition of pod readiness gate {', '.join(shut)} does not exist."
+    by_gate = ready and bool(shut)
     wanted = [
-        ("PodReadyToStartContainers", True, ""),
-        ("Initialized", begun, "ContainersNotInitialized"),
-        ("Ready", ready, "ContainersNotReady"),
-        ("ContainersReady", ready, "ContainersNotReady"),
+        ("PodReadyToStartContainers", True, "", ""),
+        ("Initialized", begun, "ContainersNotInitialized", words),
+        (
+            "Ready",
+            ready and not shut,
+            "ReadinessGatesNotReady" if by_gate else "ContainersNotReady",
+            gated if by_gate else words,
+        ),
+        ("ContainersReady", ready, "ContainersNotReady", words),
     ]
-    for kind, holds, reason in wanted:
+    for kind, holds, reason, message in wanted:
         status = "True" if holds else "False"
         known = next((c for c in before if c["type"] == kind), None)
         moved = known["lastTransitionTime"] if known and known["status"] == status else timestamp()
         entry: Json = {"type": kind, "status": status, "lastTransitionTime": moved}
         if not holds:
-            names = " ".join(waiting)
-            entry |= {"reason": reason, "message": f"containers with unready status: [{names}]"}
+            entry |= {"reason": reason, "message": message}
         found.append(entry)
     return found

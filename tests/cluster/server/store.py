@@ -6,7 +6,7 @@ import copy
 import threading
 import uuid
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,6 +14,8 @@ from tests.cluster.server.resources import Resource
 from tests.cluster.server.status import Json
 
 Key = tuple[str, str, str]
+Webhook = Callable[[Json, bool], None]
+"""Changes a new pod in place; told whether it is a dry run. May raise ApiError."""
 FIRST_VERSION = 200
 HISTORY = 20_000
 
@@ -42,6 +44,7 @@ class Store:
         self.version = FIRST_VERSION
         self.history: deque[Change] = deque(maxlen=HISTORY)
         self._objects: dict[Key, Json] = {}
+        self.webhooks: list[Webhook] = []
 
     @staticmethod
     def _key(resource: Resource, namespace: str, name: str) -> Key:

@@ -95,6 +95,8 @@ def create(store: Store, target: Target, body: Json, request: Request, warn: lis
     if resource.kind == "Pod":
         admission.pod_references(store, body)
         defaults.inject_pod(body)
+        for webhook in store.webhooks:
+            webhook(body, request.is_dry_run)
     validation.check(resource, body)
     if resource.kind == "Pod":
         admission.pod(store, body)

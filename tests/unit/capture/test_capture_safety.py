@@ -72,7 +72,7 @@ class Disturbed(Run):
 
     disturb: Callable[[], None]
 
-    def capture(self, rehearse: Any, inspect: Any) -> None:
+    def capture(self, rehearse: Any, admit: Any, inspect: Any) -> None:
         step = self.journal.once
         step("production-before", ("kubectl", "get"), self._before)
         step("create", ("kubectl", "create"), lambda: {"made": [self._one()]})
@@ -322,15 +322,86 @@ def test_a_wait_for_a_gpu_says_so_and_looks_at_production_meanwhile() -> None:
         raise CaptureError("production changed meanwhile")
 
     with pytest.raises(CaptureError, match="production changed meanwhile"):
-        pods.wait_running(a_cluster(pod), "x", ("Job", "s"), "vllm", 60.0, tick)
+        pods.wait_running(a_cluster(pod), "x", ("Job", "s"), "vllm", 60.0, tick, print)
     assert said == ["start: no node takes it: 0/1 nodes: no GPU"]
+
+
+def pulling(reason: str, message: str) -> dict[str, Any]:
+    pod = an_object("Pod", "s-1", **MARKED)
+    state = {"waiting": {"reason": reason, "message": message}}
+    pod["status"] = {"initContainerStatuses": [{"name": "solscope-tools", "state": state}]}
+    return pod
+
+
+PULL = 'failed to pull and unpack image "example.com/ncu:1": failed to resolve reference: '
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        PULL + "dial tcp 192.0.2.1:443: i/o timeout",
+        PULL + "unexpected status from HEAD request: 503 Service Unavailable",
+        PULL + "toomanyrequests: You have reached your pull rate limit",
+        "rpc error: code = Unknown desc = context deadline exceeded",
+        'Back-off pulling image "example.com/ncu:1"',
+        'Back-off pulling image "example.com/ncu:1": ErrImagePull: net/http: TLS handshake timeout',
+        "",
+    ],
+)
+def test_a_pull_that_the_node_tries_again_is_waited_for(message: str) -> None:
+    reason = "ImagePullBackOff" if "Back-off" in message or not message else "ErrImagePull"
+    said: list[str] = []
+
+    def tick(text: str) -> None:
+        said.append(text)
+        raise CaptureError("enough")
+
+    cluster = a_cluster(pulling(reason, message))
+    with pytest.raises(CaptureError, match="enough"):
+        pods.wait_running(cluster, "x", ("Job", "s"), "vllm", 60.0, tick, print)
+    assert said == [f"start: container solscope-tools: {reason}: {message or 'no message'}"]
+
+
+def test_a_registry_that_stays_away_is_not_waited_for_as_long_as_a_gpu_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pods, "PULL_PATIENCE_S", 0.2)
+    monkeypatch.setattr(pods, "POLL_S", 0.01)
+    said: list[str] = []
+    cluster = a_cluster(pulling("ErrImagePull", PULL + "i/o timeout"))
+    with pytest.raises(CaptureError, match=r"ErrImagePull.*i/o timeout"):
+        pods.wait_running(cluster, "x", ("Job", "s"), "vllm", 60.0, said.append, print)
+    assert len(said) > 1
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("ErrImagePull", PULL + "example.com/ncu:1: not found"),
+        ("ErrImagePull", PULL + "401 Unauthorized"),
+        ("ErrImagePull", PULL + "dial tcp: lookup example.com: no such host"),
+        ("ErrImagePull", PULL + "x509: certificate signed by unknown authority"),
+        (
+            "ImagePullBackOff",
+            'Back-off pulling image "example.com/ncu:1": ErrImagePull: manifest unknown',
+        ),
+        ("InvalidImageName", 'Failed to apply default image tag "A B": invalid reference format'),
+        ("ErrImageNeverPull", "Container image is not present with pull policy of Never"),
+    ],
+)
+def test_a_pull_that_no_wait_can_help_ends_at_once(reason: str, message: str) -> None:
+    cluster = a_cluster(pulling(reason, message))
+    with pytest.raises(CaptureError) as caught:
+        pods.wait_running(cluster, "x", ("Job", "s"), "vllm", 60.0, print, print)
+    assert str(caught.value).startswith(f"Job/s: container solscope-tools: {reason}: {message}")
+    assert "--tools-image" in str(caught.value.hint)
 
 
 def test_a_job_that_a_queue_holds_back_says_so() -> None:
     job = an_object("Job", "s", **MARKED)
     job["status"] = {"conditions": [{"type": "Suspended", "status": "True"}]}
     with pytest.raises(CaptureError, match="the Job is suspended"):
-        pods.wait_running(a_cluster(job), "x", ("Job", "s"), "vllm", 0.0, lambda _: None)
+        pods.wait_running(a_cluster(job), "x", ("Job", "s"), "vllm", 0.0, print, print)
 
 
 def test_a_copy_that_met_its_deadline_is_not_called_deleted_by_somebody() -> None:

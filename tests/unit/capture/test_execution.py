@@ -235,7 +235,7 @@ def test_trouble_of_a_pod_is_told_in_the_clusters_words(
     found = pods.of_pod({"status": status})
     assert found is not None
     assert said in found.what
-    assert found.is_final is is_final
+    assert (found.patience_s == 0) is is_final
 
 
 # -- what ncu says, when throughput is steady ------------------------------------------------------

@@ -64,6 +64,20 @@ def test_a_secret_by_reference_is_kept_as_the_reference() -> None:
 # -- removed ---------------------------------------------------------------------------------
 
 
+def test_the_sister_is_never_ready_so_that_no_service_sends_it_anything() -> None:
+    made = a_sister()
+    assert pod_spec(made)["readinessGates"] == [{"conditionType": "solscope/isolated"}]
+    assert [c.path for c in made.changes if "readiness" in c.path] == ["spec.readinessGates"]
+
+
+def test_a_queue_that_may_want_pods_ready_gets_them_and_this_is_said() -> None:
+    labels = {"kueue.x-k8s.io/queue-name": "gpus"}
+    made = a_sister(options=SisterOptions(labels=labels))
+    assert "readinessGates" not in pod_spec(made)
+    assert "sister-may-be-ready" in [finding.code for finding in made.findings]
+    assert "sister-may-be-ready" not in [finding.code for finding in a_sister().findings]
+
+
 def test_what_belongs_to_the_target_alone_is_removed() -> None:
     spec = pod_spec(
         a_sister(
@@ -78,7 +92,8 @@ def test_what_belongs_to_the_target_alone_is_removed() -> None:
         )
     )
     gone = {"priorityClassName", "hostname", "subdomain", "hostPID", "topologySpreadConstraints"}
-    assert not (gone | {"readinessGates"}) & set(spec)
+    assert not gone & set(spec)
+    assert {"conditionType": "x"} not in spec["readinessGates"]
 
 
 def test_probes_hooks_and_ports_are_removed_from_every_container() -> None:

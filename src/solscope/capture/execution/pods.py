@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +16,19 @@ Object = Mapping[str, Any]
 MARK = "solscope-sister"
 """The label that tells a sister's objects from those of others with the same experiment."""
 POLL_S = 0.5
-_PULL = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+PULL_PATIENCE_S = 300.0
+"""Five tries of the node: it doubles the pause from 10 s on. The copy holds its GPU meanwhile."""
+_NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+# What a registry or the way to it says that may be over at the node's next try.
+_PASSING = re.compile(
+    r"time-?out|timed out|deadline exceeded|toomanyrequests|too many requests|"
+    r"\b(?:429|500|502|503|504)\b|service unavailable|bad gateway|internal server error|"
+    r"connection (?:refused|reset)|\bEOF\b|request canceled|server misbehaving|"
+    r"temporary failure|no route to host|network is unreachable",
+    re.IGNORECASE,
+)
+_ONLY_BACKS_OFF = re.compile(r'Back-off pulling image "[^"]*"\.?\Z')
+"""Nodes before Kubernetes 1.32 do not say why while they wait for the next try."""
 _BROKEN = frozenset(
     {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
 )
@@ -22,11 +36,11 @@ _BROKEN = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """Why a pod will not run by waiting; ``is_final`` where no wait can help."""
+    """Why a pod does not run. ``patience_s`` is how long that may last: 0 where no wait helps."""
 
     what: str
     hint: str
-    is_final: bool = True
+    patience_s: float = 0.0
 
 
 def find(cluster: Cluster, experiment: str) -> Object | None:
@@ -84,20 +98,30 @@ def wait_running(
     container: str,
     limit_s: float,
     tick: Callable[[str], None],
+    admit: Callable[[Object], None],
 ) -> Object:
     """The pod once its server's container runs.
 
-    ``owner`` is kind and name of what creates it. Raises CaptureError as soon as it cannot, with
-    the cluster's own words, or when ``limit_s`` has passed.
+    ``owner`` is kind and name of what creates it. ``admit`` looks at each pod as soon as it is
+    there, before it can serve, and raises CaptureError where it must not stay. Raises
+    CaptureError as soon as it cannot run, with the cluster's own words, or when ``limit_s`` has
+    passed.
     """
-    ends = time.monotonic() + limit_s
+    well_at = time.monotonic()
+    ends = well_at + limit_s
     trouble: Trouble | None = None
+    looked_at: set[str] = set()
     while True:
         pod = find(cluster, experiment)
+        if pod is not None and (uid := str(pod["metadata"].get("uid"))) not in looked_at:
+            looked_at.add(uid)
+            admit(pod)
         if pod is not None and state_of(pod, container).get("running"):
             return pod
         trouble = _trouble(cluster, owner, pod)
-        if trouble is not None and trouble.is_final:
+        if trouble is None or math.isinf(trouble.patience_s):
+            well_at = time.monotonic()
+        elif time.monotonic() - well_at >= trouble.patience_s:
             raise CaptureError(trouble.what, where="/".join(owner), hint=trouble.hint)
         if time.monotonic() >= ends:
             break
@@ -140,7 +164,7 @@ def _no_pod(cluster: Cluster, owner: tuple[str, str]) -> Trouble | None:
             return Trouble(
                 what="a queue holds it back: the Job is suspended",
                 hint="wait for the queue with a longer --pending-limit, or ask its owner",
-                is_final=False,
+                patience_s=math.inf,
             )
         if condition.get("type") in ("Failed", "ReplicaFailure") and (
             condition.get("status") == "True"
@@ -179,7 +203,7 @@ def of_pod(pod: Object) -> Trouble | None:
             return Trouble(
                 what=f"no node takes it: {condition.get('message')}",
                 hint="wait for a free GPU, or give a longer --pending-limit",
-                is_final=False,
+                patience_s=math.inf,
             )
     return None
 
@@ -188,10 +212,13 @@ def _of_container(entry: Object) -> Trouble | None:
     name, state = entry.get("name"), entry.get("state") or {}
     waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
     reason = waiting.get("reason")
-    if reason in _PULL:
+    if reason in _NO_IMAGE:
+        said = str(waiting.get("message") or "")
+        backs_off = reason == "ImagePullBackOff" and (not said or _ONLY_BACKS_OFF.match(said))
         return Trouble(
-            what=f"container {name}: {reason}: {waiting.get('message') or 'no message'}",
+            what=f"container {name}: {reason}: {said or 'no message'}",
             hint="name an image that the node can pull with --tools-image, or add a pull secret",
+            patience_s=PULL_PATIENCE_S if backs_off or _PASSING.search(said) else 0.0,
         )
     if reason in _BROKEN:
         return Trouble(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from solscope.capture.execution import cleanup, production
 from solscope.capture.execution.journal import Facts, Journal
@@ -69,18 +70,24 @@ class Run:
 
     # -- the way up ----------------------------------------------------------------------------
 
-    def capture(self, rehearse: Callable[[Stage], Facts], inspect: Callable[[], Facts]) -> None:
+    def capture(
+        self,
+        rehearse: Callable[[Stage], Facts],
+        admit: Callable[[Stage, Mapping[str, Any]], None],
+        inspect: Callable[[], Facts],
+    ) -> None:
         """Every step up to reports that are home and usable.
 
-        ``rehearse`` asks the cluster whether it would take a stage's sister, ``inspect`` reads
-        what came home; both raise CaptureError. A step that ended well before is not done again.
+        ``rehearse`` asks the cluster whether it would take a stage's sister, ``admit`` whether the
+        pod that was made of it is still the isolated copy, ``inspect`` reads what came home; all
+        raise CaptureError. A step that ended well before is not done again.
         """
         say, step = Speller(self.settings), self.journal.once
         step("production-before", say.target(), self._before)
         step("rights", say.kubectl("auth", "can-i", "--list"), self._rights)
         for stage in self.stages:
             self._now = stage
-            stage.go(rehearse)
+            stage.go(rehearse, admit)
             if stage is not self.stages[-1]:
                 # The next stage has objects of the same names, and wants the same GPU.
                 step(stage.name("remove"), self._deletion(), self._remove)

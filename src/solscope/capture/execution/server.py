@@ -144,7 +144,7 @@ class Sister:
         pod = pods.require(self.cluster, self.settings.experiment, owner)
         ended = pods.state_of(pod, self.settings.container).get("terminated")
         trouble = pods.of_pod(pod)
-        if trouble is not None and trouble.is_final:
+        if trouble is not None and trouble.patience_s == 0:
             raise CaptureError(trouble.what, where=f"pod/{self.pod}", hint=trouble.hint)
         if ended:
             raise CaptureError(

@@ -76,13 +76,19 @@ class Stage:
 
     # -- its steps -------------------------------------------------------------------------------
 
-    def go(self, rehearse: Callable[[Stage], Facts]) -> None:
+    def go(
+        self,
+        rehearse: Callable[[Stage], Facts],
+        admit: Callable[[Stage, Mapping[str, Any]], None],
+    ) -> None:
         """Every step of the stage; one that ended well before is not done again."""
         say, settings = Speller(self.settings), self.settings
         manifest = file_of("capture/sister.yaml", self.number)
         self._step("rehearse", say.create(manifest, "--dry-run=server"), lambda: rehearse(self))
         self._step("create", say.create(manifest), self._make)
-        self._step("start", say.pods("--watch"), self._started)
+        self._step(
+            "start", say.pods("--watch"), lambda: self._started(lambda pod: admit(self, pod))
+        )
         if self.plan.strategy in _SECOND_NCU:
             self._step("attach", say.beside(*self.sister.attach_command), self._attach)
         self._step("ready", say.ask("GET", settings.health), self._ready)
@@ -124,7 +130,7 @@ class Stage:
                 raise
         return {"kind": kind, "name": name, "uid": (found.get("metadata") or {}).get("uid")}
 
-    def _started(self) -> Facts:
+    def _started(self, admit: Callable[[Mapping[str, Any]], None]) -> Facts:
         settings = self.settings
         pod = pods.wait_running(
             self.cluster,
@@ -133,6 +139,7 @@ class Stage:
             settings.container,
             settings.limits.schedule_s,
             self.tick,
+            admit,
         )
         node = (pod.get("spec") or {}).get("nodeName")
         return {"pod": pod["metadata"]["name"], "uid": pod["metadata"].get("uid"), "node": node}

@@ -34,6 +34,8 @@ from solscope.model.sister import (
 )
 
 PRODUCT, HOSTNAME = "nvidia.com/gpu.product", "kubernetes.io/hostname"
+# Kueue can be set up to throw out workloads whose pods do not get ready.
+_QUEUE = "kueue.x-k8s.io/"
 HARNESS_FILE = "/solscope/harness/harness.py"
 
 
@@ -216,6 +218,11 @@ class _Assembly:
         self.changes += podspec.stay_near(spec, self._places())
         restart = "Never" if self.options.kind is SisterKind.JOB else "Always"
         self.changes += podspec.last_words(spec, restart=restart, hold_s=self.options.hold_s)
+        queue = next((key for key in self.labels if key.startswith(_QUEUE)), None)
+        if queue is None:
+            self.changes += podspec.never_ready(spec)
+        else:
+            self.findings.append(notices.may_be_ready(self.target, queue))
 
     def _places(self) -> dict[str, tuple[str, str]]:
         """Labels of the nodes that will do, as far as the target's own node is known."""

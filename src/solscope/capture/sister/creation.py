@@ -5,43 +5,84 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from solscope.capture.sister import owners, refusal
+from solscope.capture.sister import admission, owners, refusal, surroundings
 from solscope.cluster.port import Cluster, Conflict, Refused
 from solscope.errors import ClusterError
 from solscope.model.cluster import KubernetesObject
 from solscope.model.finding import Finding
-from solscope.model.sister import CreatedObject, Sister
+from solscope.model.sister import Change, CreatedObject, Sister
+
+_NO_DRY_RUN = "does not support dry run"
+"""What the API server says where a webhook may have side effects."""
 
 
 def rehearse(cluster: Cluster, sister: Sister) -> Sister:
-    """Ask the server, without creating, whether it would take the sister.
+    """Ask the server, without creating, whether it would take the sister, and as what.
 
     The bare pod is asked about first: quota and Pod Security refuse pods, and a Job that holds
-    a refused pod looks accepted. A refusal becomes a finding with the server's own words.
+    a refused pod looks accepted; and webhooks change pods. A refusal becomes a finding with the
+    server's own words, and so does a change that undoes the isolation.
     """
     findings: list[Finding] = []
-    for item in (owners.pod_of(sister), *sister.objects):
+    admitted: tuple[Change, ...] = ()
+    pod = owners.pod_of(sister)
+    for item in (pod, *sister.objects):
         try:
-            cluster.create(item, dry_run=True)
-        except (Refused, Conflict) as error:
+            answer = cluster.create(item, dry_run=True)
+        except Refused as error:
             findings.append(_refused(item, error))
-    if not findings:
-        return replace(sister, rehearsed=True)
-    return replace(sister, objects=(), findings=(*sister.findings, *findings))
+        except Conflict as error:
+            findings.append(_exists(item, error))
+        else:
+            if item is pod:
+                admitted = admission.changes(sister, answer)
+                findings += judge(cluster, sister, answer)
+    every = (*sister.findings, *findings)
+    if any(finding.blocks for finding in findings):
+        return replace(sister, objects=(), findings=every, admitted=admitted)
+    is_asked = not any(finding.code == admission.UNREHEARSED for finding in findings)
+    return replace(sister, findings=every, admitted=admitted, rehearsed=is_asked)
 
 
-def _refused(item: KubernetesObject, error: ClusterError) -> Finding:
-    where = f"{item['kind']}/{item['metadata']['name']}"
-    exists = isinstance(error, Conflict)
+def judge(cluster: Cluster, sister: Sister, pod: KubernetesObject) -> list[Finding]:
+    """What the cluster's admission made of the sister's pod, and whether anything reaches it now.
+
+    The namespace's rules are read again only where the pod has labels that nobody asked for.
+    """
+    found = list(admission.findings(sister, pod))
+    added = admission.labels_added(sister, pod)
+    if added:
+        namespace = sister.namespace or cluster.namespace
+        seen = surroundings.read(cluster, namespace, progress=lambda items, _: iter(items))
+        found += admission.reached(sister, added, seen.objects)
+    return found
+
+
+def _refused(item: KubernetesObject, error: Refused) -> Finding:
+    where = _reference(item)
+    if _NO_DRY_RUN in error.what:
+        return admission.unrehearsed(where, error.what)
     return refusal.block(
-        "sister-exists" if exists else "sister-not-admitted",
+        "sister-not-admitted",
         where,
         f"the cluster would refuse it: {error.what}",
-        "remove the earlier one, or give another --experiment"
-        if exists
-        else "change what that text names, or ask the namespace's owner",
+        "change what that text names, or ask the namespace's owner",
         error.what,
     )
+
+
+def _exists(item: KubernetesObject, error: Conflict) -> Finding:
+    return refusal.block(
+        "sister-exists",
+        _reference(item),
+        f"the cluster would refuse it: {error.what}",
+        "remove the earlier one, or give another --experiment",
+        error.what,
+    )
+
+
+def _reference(item: KubernetesObject) -> str:
+    return f"{item['kind']}/{item['metadata']['name']}"
 
 
 def create(cluster: Cluster, sister: Sister) -> Sister:

@@ -71,7 +71,12 @@ def clean(
 
 def foreign(values: Mapping[str, str]) -> list[str]:
     """The names among ``values`` that a sister must not have."""
-    return [name for name, value in values.items() if _why_removed(name, value, ()) is not None]
+    return [name for name, value in values.items() if reason(name, value) is not None]
+
+
+def reason(name: str, value: str) -> str | None:
+    """Why a sister must not have a variable; ``None`` where it may."""
+    return _why_removed(name, value, ())
 
 
 def from_maps(

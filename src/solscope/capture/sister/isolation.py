@@ -41,7 +41,8 @@ def prove(
     match the user allows; what sends requests is never allowed. Objects that live in another
     namespace for certain are left out.
     """
-    allowed = {item.lower() for item in accept}
+    accepted = tuple(accept)
+    allowed = {item.lower() for item in accepted}
     evidence = [
         _judge(rule, target_labels, sister_labels, allowed)
         for rule in rules.CONVENTIONS
@@ -55,7 +56,10 @@ def prove(
         for reference in rules.references(item):
             evidence.append(_judge_reference(reference, target, sister))
     return IsolationProof(
-        labels=dict(sister_labels), evidence=tuple(evidence), unread=tuple(unread)
+        labels=dict(sister_labels),
+        evidence=tuple(evidence),
+        unread=tuple(unread),
+        accepted=accepted,
     )
 
 

@@ -78,6 +78,18 @@ def preload_unverified(target: SisterTarget) -> Finding:
     )
 
 
+def may_be_ready(target: SisterTarget, label: str) -> Finding:
+    """A sister without the readiness gate: its labels alone keep requests away."""
+    return _say(
+        Severity.INFO,
+        "sister-may-be-ready",
+        target.reference,
+        f"label {label}: a queue may want its pods ready, so that the pod gets no readiness gate, "
+        "and only its labels keep requests away",
+        "rehearse it with --apply, so that labels of webhooks are seen",
+    )
+
+
 def first_run_only(target: SisterTarget, runs: int) -> Finding:
     """A plan that starts the server several times: one sister runs once."""
     return _say(

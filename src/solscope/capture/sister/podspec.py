@@ -25,6 +25,9 @@ _INJECTED_TOLERATIONS = frozenset(
 )
 _SERVICE_ACCOUNT_MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
+NEVER_READY = "solscope/isolated"
+"""The condition of the sister's readiness gate."""
+
 _LIVE_FIELDS: Mapping[str, str] = {
     "nodeName": "set by the scheduler in the live pod",
     "priority": "set by admission in the live pod",
@@ -124,7 +127,7 @@ def leave_the_cluster(spec: Spec, target_labels: Mapping[str, str]) -> Iterator[
     for key, why in _DROPPED.items():
         if key in spec:
             if spec[key] not in (None, False, [], ""):
-                yield _removed(f"spec.{key}", f"{key}: {_brief(spec[key])}", why)
+                yield _removed(f"spec.{key}", f"{key}: {brief(spec[key])}", why)
             del spec[key]
     yield from _drop_anti_affinity(spec, target_labels)
 
@@ -263,6 +266,20 @@ def last_words(spec: Spec, *, restart: str, hold_s: int) -> Iterator[Change]:
     spec["terminationGracePeriodSeconds"] = hold_s
 
 
+def never_ready(spec: Spec) -> Iterator[Change]:
+    """Add a readiness gate that nobody opens: Services send nothing to a pod that is not ready.
+
+    The second net under the labels, which a webhook can change after the proof.
+    """
+    spec["readinessGates"] = [{"conditionType": NEVER_READY}]
+    yield Change(
+        path="spec.readinessGates",
+        action=Action.ADDED,
+        what=f"{NEVER_READY}, a condition that nobody sets",
+        why="a pod that is never Ready gets no request, whatever selects it",
+    )
+
+
 def claims_of(spec: Mapping[str, Any]) -> list[str]:
     """The persistent volume claims that a pod uses by name."""
     found = []
@@ -279,7 +296,8 @@ def gpu_count(spec: Mapping[str, Any]) -> int:
     return sum(int(value) for item in counts for value in item.values() if value.isdigit())
 
 
-def _brief(value: Any) -> str:
+def brief(value: Any) -> str:
+    """A field's value in a line; of a list, how many it has."""
     if isinstance(value, list):
         return f"{len(value)} of them"
     return str(value)

@@ -116,6 +116,7 @@ def _conclude(made: Run, request: CaptureRequest, world: World) -> Outcome:
         try:
             made.capture(
                 rehearse=building.rehearse,
+                admit=building.admit,
                 inspect=lambda: reading.inspect(made),
             )
             reading.keep(made, world)

@@ -7,7 +7,7 @@ import hashlib
 import math
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from solscope.capture.execution.journal import Facts, Journal
 from solscope.capture.execution.patience import Patient
 from solscope.capture.execution.run import Run
 from solscope.capture.execution.stage import RUN_ANNOTATION, Stage, file_of
-from solscope.capture.sister import creation, documents, naming, tooling
+from solscope.capture.sister import admission, creation, documents, naming, tooling
 from solscope.cluster import secrecy
 from solscope.cluster.port import Cluster
 from solscope.errors import CaptureError, ClusterError, UsageError
@@ -30,6 +30,7 @@ from solscope.flows.capture.request import CaptureRequest, limits, traffic
 from solscope.flows.world import World
 from solscope.model.capture import CaptureResult, CaptureSettings
 from solscope.model.evidence import BundleSource
+from solscope.model.finding import Finding
 from solscope.model.plan import CapturePlan, Strategy
 from solscope.model.sister import Sister, SisterOptions, ToolsSource
 
@@ -346,7 +347,32 @@ def rehearse(stage: Stage) -> Facts:
             f"solscope capture --cleanup {experiment} -n {namespace} --yes",
         )
     asked = creation.rehearse(stage.cluster, stage.sister)
-    blocks = [finding for finding in asked.findings if finding.blocks]
-    if blocks:
-        raise CaptureError(blocks[0].fact, where=blocks[0].where, hint=blocks[0].remedy)
-    return {"would_take": [f"{o['kind']}/{o['metadata']['name']}" for o in stage.sister.objects]}
+    _stop_at(asked.findings)
+    new = [finding for finding in asked.findings if finding not in stage.sister.findings]
+    for finding in new:
+        stage.tick(f"rehearse: {finding.fact}; {finding.remedy}")
+    told = {"admission": [f"{c.action.value} {c.path}" for c in asked.admitted]}
+    return {
+        "would_take": [f"{o['kind']}/{o['metadata']['name']}" for o in stage.sister.objects],
+        **(told if asked.admitted else {}),
+    }
+
+
+def admit(stage: Stage, pod: Mapping[str, Any]) -> None:
+    """Look whether the pod that was made is still the isolated copy.
+
+    Raises CaptureError where a webhook that the rehearsal did not meet has changed that.
+    """
+    # A bundle that is gone on with may hold the command with a secret masked.
+    is_masked = MASK in str(stage.sister.objects)
+    _stop_at(
+        finding
+        for finding in creation.judge(stage.cluster, stage.sister, pod)
+        if not (is_masked and finding.code == admission.COMMAND)
+    )
+
+
+def _stop_at(findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        if finding.blocks:
+            raise CaptureError(finding.fact, where=finding.where, hint=finding.remedy)
