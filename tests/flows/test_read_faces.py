@@ -163,3 +163,88 @@ def test_pages_that_stand_beside_a_report_are_said_not_to_be_read(tmp_path: Path
     outcome, said = run((str(tmp_path),), format="json")
     assert len(json.loads(outcome.text)["reports"]) == 1
     assert "not read" in said[0]
+
+
+# -- into files ------------------------------------------------------------------------------------
+
+
+def parquet(path: Path) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    assert table.schema.metadata[b"solscope.schema"] == b"solscope.report/1"
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def test_parquet_holds_what_csv_holds_typed(tmp_path: Path) -> None:
+    paths = write(tmp_path, a=RAW, summary=SUMMARY)
+    printed = list(csv.DictReader(run(paths, format="csv")[0].text.splitlines()))
+    target = tmp_path / "m.parquet"
+    outcome, _ = run(paths, format="parquet", output=target)
+    assert (outcome.text, outcome.files) == ("", (str(target),))
+    rows = parquet(target)
+    assert len(rows) == len(printed)
+    for row, line in zip(rows, printed, strict=True):
+        told = row["value"] if row["text"] is None else row["text"]
+        assert (row["report"], row["kernel"], row["metric"], row["unit"] or "") == (
+            line["report"],
+            line["kernel"],
+            line["metric"],
+            line["unit"],
+        )
+        assert str(row["launch"] if row["launch"] is not None else "") == line["launch"]
+        assert told == (float(line["value"]) if row["text"] is None else line["value"])
+    (time, *_) = [r for r in rows if r["metric"] == "gpu__time_duration.sum"]
+    assert (time["value"], time["unit"], time["text"]) == (10240.0, "ns", None)
+
+
+def test_a_text_is_no_number_and_an_absence_is_null(tmp_path: Path) -> None:
+    page = RAW.replace('"Device"', '"Device","device__attribute_display_name","x__y.sum"')
+    page = page.replace('"","","","",""', '"","","","","","",""')
+    page = page.replace('"0","9.0"', '"0","H100","(!) nan","9.0"').replace(
+        '"1","9.0"', '"1","H100","","9.0"'
+    )
+    target = tmp_path / "m.parquet"
+    run(write(tmp_path, a=page), format="parquet", output=target)
+    kept = {(r["launch"], r["metric"]): (r["value"], r["text"]) for r in parquet(target)}
+    assert kept[0, "device__attribute_display_name"] == (None, "H100")
+    assert kept.get((1, "x__y.sum"), (None, None)) == (None, None)
+    assert kept[0, "gpu__time_duration.sum"] == (10240.0, None)
+
+
+def test_timelines_have_a_table_of_their_own(tmp_path: Path) -> None:
+    (stats,) = write(tmp_path, stats=STATS)
+    target = tmp_path / "k.parquet"
+    run((stats,), format="parquet", output=target)
+    (row,) = parquet(target)
+    assert (row["kernel"], row["launches_or_samples"], row["total_ns"], row["share"]) == (
+        "k",
+        5.0,
+        500.0,
+        1.0,
+    )
+    with pytest.raises(UsageError, match="two tables"):
+        run((stats, *write(tmp_path, a=RAW)), format="parquet", output=tmp_path / "both.parquet")
+    assert not (tmp_path / "both.parquet").exists()
+
+
+def test_parquet_needs_a_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be printed") as caught:
+        run(write(tmp_path, a=RAW), format="parquet")
+    assert "-o" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"format": "csv"}, {"format": "json"}, {"as_": "ncu-raw-csv"}, {"explain": True}],
+)
+def test_every_face_can_go_into_a_file(tmp_path: Path, options: dict[str, Any]) -> None:
+    paths = write(tmp_path, a=RAW)
+    printed = run(paths, **options)[0].text
+    target = tmp_path / "out"
+    outcome, _ = run(paths, output=target, **options)
+    assert (outcome.text, outcome.files) == ("", (str(target),))
+    assert target.read_text() == f"{printed}\n"
+    with pytest.raises(UsageError, match="cannot write here"):
+        run(paths, output=tmp_path / "nowhere" / "out", **options)

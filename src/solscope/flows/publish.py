@@ -18,7 +18,7 @@ from solscope.evidence.campaign import text, verdicts
 from solscope.flows import gate
 from solscope.flows.request import option
 from solscope.flows.world import Outcome, World
-from solscope.lake import delta, rows
+from solscope.lake import delta, rows, trouble
 from solscope.lake.delta import Lake
 from solscope.model.lake import (
     CampaignSource,
@@ -99,7 +99,11 @@ def publish(request: PublishRequest, world: World, *, judge: Judge) -> Outcome:
 
 
 def open_lake(location: str, store: tuple[str, ...]) -> Lake:
-    """The lake of ``--lake`` and ``--store``. Raises UsageError for an option without a value."""
+    """The lake of ``--lake`` and ``--store``.
+
+    Raises UsageError for an option without a value, LakeError where the extra is not installed.
+    """
+    trouble.require_libraries()
     options = {}
     for item in store:
         name, equals, value = item.partition("=")

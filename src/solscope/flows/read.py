@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from solscope.errors import ReportError, SolscopeError, UsageError
@@ -31,8 +32,11 @@ class ReadRequest:
         "Files or folders, - for standard input, or clickhouse://HOST/DATABASE.TABLE?pod=...&event=...&from=...&to=...",
         positional=True,
     )
-    format: Literal["table", "json", "csv"] = option(
-        "table: an overview; json and csv: every metric of every launch.", default="table"
+    format: Literal["table", "json", "csv", "parquet"] = option(
+        "table: an overview; json, csv and parquet: every metric of every launch.", default="table"
+    )
+    output: Path | None = option(
+        "Write into this file instead of printing. Parquet needs it.", default=None, alias="-o"
     )
     metric: str | None = option("Only metrics whose name matches this regex.", default=None)
     as_: Literal["ncu-raw-csv", "ncu-details-csv"] | None = option(
@@ -71,7 +75,7 @@ def run(request: ReadRequest, world: World) -> Outcome:
     pages: list[str] = []
     files = formats.find(request.paths, left_out=pages)
     if request.explain:
-        return _explained(files, request, world)
+        return _given(request, _explained(files, request, world))
     found, refused = _try_all(
         files,
         lambda path: formats.read(path, locale=request.locale, columns=request.columns),
@@ -80,6 +84,12 @@ def run(request: ReadRequest, world: World) -> Outcome:
     # One bad file is an error; among several, each is named and the rest is shown.
     is_for_people = request.as_ is None and request.format == "table"
     said = "\n".join([*map(str, refused), *_beside(pages)])
+    code = 1 if refused else 0
+    if request.format == "parquet":
+        content = _parquet(found, wanted)
+        if said:
+            world.say(said)
+        return Outcome(value=tuple(found), text="", exit_code=code, files=_kept(request, content))
     if request.as_ is not None:
         text = _as_ncu(found, request)
     else:
@@ -88,7 +98,34 @@ def run(request: ReadRequest, world: World) -> Outcome:
         text = "\n\n".join(part for part in (text, said) if part)
     elif said:
         world.say(said)  # beside what a program reads, never within
-    return Outcome(value=tuple(found), text=text, exit_code=1 if refused else 0)
+    return _given(request, Outcome(value=tuple(found), text=text, exit_code=code))
+
+
+def _given(request: ReadRequest, outcome: Outcome) -> Outcome:
+    """The outcome, its text in the file that was asked for."""
+    if request.output is None:
+        return outcome
+    return replace(outcome, text="", files=_kept(request, f"{outcome.text}\n".encode()))
+
+
+def _kept(request: ReadRequest, content: bytes) -> tuple[str, ...]:
+    from solscope.flows import pages
+
+    return (pages.whole(str(request.output), content),)
+
+
+def _parquet(found: Sequence[AnyReport], wanted: re.Pattern[str] | None) -> bytes:
+    from solscope.render import parquet
+
+    reports = [report for report in found if isinstance(report, Report)]
+    others = [report for report in found if not isinstance(report, Report)]
+    if reports and others:
+        raise UsageError(
+            "counters and timelines are two tables, and a Parquet file holds one",
+            where=others[0].provenance.path,
+            hint="write each into a file of its own",
+        )
+    return parquet.kernels(others) if others else parquet.metrics(reports, wanted)
 
 
 def _beside(pages: Sequence[str]) -> Iterator[str]:
@@ -101,7 +138,9 @@ def _beside(pages: Sequence[str]) -> Iterator[str]:
 
 
 def _refuse_unused(request: ReadRequest) -> None:
-    """Raises UsageError for an option that would change nothing."""
+    """Raises UsageError for an option that would change nothing, or lacks its other half."""
+    if request.format == "parquet" and request.output is None:
+        raise UsageError("a Parquet file cannot be printed", hint="name it: -o metrics.parquet")
     if request.print_metric_instances != "none" and request.as_ != "ncu-raw-csv":
         raise UsageError(
             "--print-metric-instances is for the raw page", hint="add --as ncu-raw-csv"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from solscope.errors import LakeError, SolscopeError
 
 _TERMINAL_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST = 240
+_LIBRARIES = ("deltalake", "duckdb")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,16 @@ _KNOWN: Sequence[_Known] = (
         hint="nothing was written; restore the file that is named from a copy",
     ),
 )
+
+
+def require_libraries() -> None:
+    """Raises LakeError where the libraries of the lake are not installed: they are an extra."""
+    missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise LakeError(
+            f"the lake needs {' and '.join(missing)}",
+            hint="install the extra: pip install 'solscope[lake]'",
+        )
 
 
 @contextmanager

@@ -245,27 +245,42 @@ def _selected(
     return result
 
 
-def csv_lines(reports: Sequence[Report], wanted: Pattern[str] | None) -> Iterator[str]:
-    """One row per launch and metric: report, launch, kernel, metric, value and its base unit
-    (empty for pure numbers and where it is not known). A summary has a row for each rollup."""
-    if not reports:
-        return
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["report", "launch", "kernel", "metric", "value", "unit"])
+METRIC_COLUMNS = ("report", "launch", "kernel", "metric", "value", "unit")
+
+
+def metric_rows(
+    reports: Sequence[Report], wanted: Pattern[str] | None
+) -> Iterator[tuple[str, int | None, str, str, MetricValue | None, str | None]]:
+    """One row per launch and metric, by :data:`METRIC_COLUMNS`.
+
+    The unit is the base unit, empty for pure numbers and where it is not known. A summary has a
+    row for each rollup, and no launch.
+    """
     for report in reports:
         name = os.path.basename(report.provenance.path)
         for launch in report.launches:
             for metric, value in _selected(launch, wanted):
-                writer.writerow(
-                    [name, launch.index, launch.name, metric, value, unit_of(metric) or ""]
-                )
+                yield name, launch.index, launch.name, metric, value, unit_of(metric) or ""
         if isinstance(report, SummaryReport):
-            writer.writerows(
-                [name, None, one.name, f"{metric.metric} ({how})", value, metric.unit]
-                for one in report.summaries
-                for metric in one.metrics
-                if wanted is None or wanted.search(metric.metric)
-                for how, value in metric.rollups()
-            )
+            yield from _summary_rows(name, report, wanted)
+
+
+def _summary_rows(
+    name: str, report: SummaryReport, wanted: Pattern[str] | None
+) -> Iterator[tuple[str, None, str, str, MetricValue | None, str | None]]:
+    for one in report.summaries:
+        for metric in one.metrics:
+            if wanted is None or wanted.search(metric.metric):
+                for how, value in metric.rollups():
+                    yield name, None, one.name, f"{metric.metric} ({how})", value, metric.unit
+
+
+def csv_lines(reports: Sequence[Report], wanted: Pattern[str] | None) -> Iterator[str]:
+    """The rows of :func:`metric_rows` as one text."""
+    if not reports:
+        return
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(METRIC_COLUMNS)
+    writer.writerows(metric_rows(reports, wanted))
     yield buffer.getvalue().rstrip("\n")

@@ -132,22 +132,39 @@ def _json(report: TimelineReport | SampleReport) -> dict[str, object]:
     return document
 
 
-def csv_lines(reports: Sequence[TimelineReport | SampleReport]) -> Iterator[str]:
-    """One row per file, kernel, process and device: launches, total in ns, share 0 to 1."""
-    if not reports:
-        return
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(
-        ["report", "kernel", "launches_or_samples", "total_ns", "share", "process", "device"]
-    )
+KERNEL_COLUMNS = (
+    "report",
+    "kernel",
+    "launches_or_samples",
+    "total_ns",
+    "share",
+    "process",
+    "device",
+)
+
+
+def kernel_rows(
+    reports: Sequence[TimelineReport | SampleReport],
+) -> Iterator[tuple[str | float | None, ...]]:
+    """One row per file, kernel, process and device, by :data:`KERNEL_COLUMNS`: launches (or a
+    sampler's samples), total in ns, share 0 to 1."""
     for report in reports:
         name = _name(report.provenance.path)
         if isinstance(report, SampleReport):
             for k in report.kernels():
-                writer.writerow([name, k.name, k.samples, None, k.share, None, None])
+                yield name, k.name, k.samples, None, k.share, None, None
         else:
             for t in report.kernel_times():
                 place = (t.process, t.device)
-                writer.writerow([name, t.name_full, t.launches, t.total_ns, t.time_share, *place])
+                yield name, t.name_full, t.launches, t.total_ns, t.time_share, *place
+
+
+def csv_lines(reports: Sequence[TimelineReport | SampleReport]) -> Iterator[str]:
+    """The rows of :func:`kernel_rows` as one text."""
+    if not reports:
+        return
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(KERNEL_COLUMNS)
+    writer.writerows(kernel_rows(reports))
     yield buffer.getvalue().rstrip("\n")
