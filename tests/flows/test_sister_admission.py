@@ -120,6 +120,13 @@ def test_a_mesh_s_companion_is_named_with_the_label_that_keeps_it_out(tmp_path: 
     assert "--label sidecar.istio.io/inject=false keeps it out" in outcome.text
 
 
+def test_an_injected_library_is_refused_with_the_label_that_keeps_it_out(tmp_path: Path) -> None:
+    path = "/opt/datadog-packages/datadog-apm-inject/stable/inject/launcher.preload.so"
+    outcome = rehearsed(tmp_path, add_env("LD_PRELOAD", path))
+    assert outcome.exit_code == 1
+    assert "next: --label admission.datadoghq.com/enabled=false keeps it out" in outcome.text
+
+
 def test_a_companion_of_nobody_we_know_is_named_too(tmp_path: Path) -> None:
     agent = {"name": "agent", "image": "example.com/agent:2"}
     outcome = rehearsed(tmp_path, add_container("containers", agent))

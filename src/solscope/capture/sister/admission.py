@@ -21,9 +21,11 @@ Object = Mapping[str, Any]
 
 UNREHEARSED, COMMAND = "sister-unrehearsed", "sister-admission-command"
 WHY = "the cluster's admission does this"
-_MESHES = {
+# By what the injected thing is called: its documented way out.
+_WAYS_OUT = {
     "istio": "--label sidecar.istio.io/inject=false keeps it out",
     "linkerd": "let Linkerd's injector leave pods with the label experiment alone",
+    "datadog": "--label admission.datadoghq.com/enabled=false keeps it out",
 }
 _OPT_OUT = (
     "have its webhook leave pods with the label experiment alone, or give the label that it "
@@ -233,12 +235,11 @@ def _of_container(sister: Sister, change: Change) -> Finding:
             f"admission takes container {change.what} out of the pod",
             _OPT_OUT,
         )
-    mesh = next((remedy for name, remedy in _MESHES.items() if name in change.what.lower()), None)
     return _warning(
         "sister-admission-container",
         where,
         f"admission puts a container into the pod: {change.what}",
-        mesh or f"see that it registers nowhere and uses no GPU; else {_OPT_OUT}",
+        _way_out(change.what) or f"see that it registers nowhere and uses no GPU; else {_OPT_OUT}",
     )
 
 
@@ -277,9 +278,14 @@ def _of_variable(sister: Sister, pod: Object, name: str) -> Finding | None:
     if why is None or re.search(rf"-u {re.escape(name)}(?!\w)", words):
         return None
     where, fact = f"Pod/{sister.name} container {sister.container}", f"admission sets {name}: {why}"
+    remedy = _way_out(f"{name}={values.get(name, '')}") or _OPT_OUT
     if why == environment.TRACE_WHY:
-        return _warning("sister-admission-variable", where, fact, _OPT_OUT)
-    return refusal.block("sister-admission-variable", where, fact, _OPT_OUT)
+        return _warning("sister-admission-variable", where, fact, remedy)
+    return refusal.block("sister-admission-variable", where, fact, remedy)
+
+
+def _way_out(what: str) -> str | None:
+    return next((way for name, way in _WAYS_OUT.items() if name in what.lower()), None)
 
 
 def _env_name(field: str) -> str | None:
