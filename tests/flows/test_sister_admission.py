@@ -140,6 +140,10 @@ def test_a_companion_of_nobody_we_know_is_named_too(tmp_path: Path) -> None:
     [
         (change_server(command=["/agent/run", "vllm"]), "sister-admission-command"),
         (put(hostNetwork=True), "sister-host-network"),
+        (
+            change_server(livenessProbe={"tcpSocket": {"port": 8000}}),
+            "sister-admission-probe",
+        ),
         (lambda pod: pod["spec"]["initContainers"].clear(), "sister-admission-container"),
         (
             lambda pod: server_of(pod)["resources"]["limits"].update({"nvidia.com/gpu": "8"}),
@@ -236,6 +240,7 @@ def defaults(pod: Pod) -> None:
 
 def test_what_every_server_fills_in_is_no_change(tmp_path: Path) -> None:
     server = a_container(
+        envFrom=[{"configMapRef": {"name": "settings"}}],
         resources={"limits": {"nvidia.com/gpu": 1, "cpu": "0.5"}},
         env=[
             {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},

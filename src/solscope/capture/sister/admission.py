@@ -46,7 +46,16 @@ _SPEC_FIELDS = (
     "priorityClassName",
     "securityContext",
 )
-_SERVER_FIELDS = ("image", "command", "args", "resources", "securityContext")
+_SERVER_FIELDS = (
+    "image",
+    "command",
+    "args",
+    "workingDir",
+    "envFrom",
+    "resources",
+    "securityContext",
+)
+_KILLING_PROBES = ("livenessProbe", "startupProbe")
 _DEFAULTS: Mapping[str, Any] = {"schedulerName": "default-scheduler"}
 
 
@@ -97,6 +106,10 @@ def _changes(asked: Object, pod: Object, server: str) -> Iterator[Change]:
 def _of_server(path: str, asked: Object, kept: Object) -> Iterator[Change]:
     for field in _SERVER_FIELDS:
         yield from _field(f"{path}.{field}", asked.get(field), kept.get(field), field)
+    for field in _KILLING_PROBES:
+        # Of a probe that was asked for, the server fills in the rest.
+        if kept.get(field) and not asked.get(field):
+            yield _change(f"{path}.{field}", Action.ADDED, field)
     values = [
         {str(entry.get("name")): entry for entry in item.get("env") or ()} for item in (asked, kept)
     ]
@@ -251,6 +264,14 @@ def _of_profiled(sister: Sister, pod: Object, change: Change) -> Finding | None:
             COMMAND,
             where,
             f"admission changes the server's {field}, so that ncu may not be what starts it",
+            _OPT_OUT,
+        )
+    if field in _KILLING_PROBES:
+        return refusal.block(
+            "sister-admission-probe",
+            where,
+            f"admission adds a {field}: while ncu replays a kernel the server does not answer, and "
+            "the probe would have it killed",
             _OPT_OUT,
         )
     if field == "resources":
