@@ -239,3 +239,21 @@ def test_a_bare_hyphen_is_stdin(
     document = json.loads(capsys.readouterr().out)
     assert document["code"] == "counter-permission"
     assert document["causes"][0]["evidence"][0]["where"] == "stdin:1"
+
+
+def test_a_system_without_file_locks_is_told_which_verbs_it_has(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['fcntl'] = None; from solscope.cli.main import main; "
+        "sys.argv = ['solscope', *sys.argv[1:]]; sys.exit(main())"
+    )
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", program, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    refused = run("bundle", "init", "b")
+    assert refused.returncode == 2
+    assert "Linux and macOS only" in refused.stderr
+    assert "WSL" in refused.stderr
+    read = run("analyze", SAMPLE, "--html", "page.html")
+    assert (read.returncode, (tmp_path / "page.html").exists()) == (0, True)

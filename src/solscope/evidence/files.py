@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from solscope.errors import CaptureError
+from solscope.errors import CaptureError, UsageError
 from solscope.model.evidence import Artifact
+
+try:
+    import fcntl
+except ModuleNotFoundError as _error:
+    raise UsageError(
+        "evidence is kept on Linux and macOS only: this system has no such file locks",
+        hint="use WSL for captures, bundles and campaigns; read, analyze, compare, budget, join, "
+        "plan and diagnose run here",
+    ) from _error
 
 PART = ".part-"
 CHUNK_BYTES = 1 << 20
