@@ -55,6 +55,8 @@ CONTEXT = MeasurementContext(
     ),
 )
 
+BASELINE_TRIALS = Trials(n=5, mean=14.0, std=0.2, quantity="TPOT", unit="ms")
+
 
 def grounded(**changes: Any) -> MeasurementContext:
     """The complete context with other grounding."""
@@ -200,6 +202,10 @@ def a_comparison(
     """Two arms in two cells, both on tensor cores, measured alike."""
     one = ours or a_cell(a_tensor_kernel(name="my_gemm"))
     other = theirs or a_cell(a_tensor_kernel(), cell_id="baseline")
+    if other.context.grounding.trials == CONTEXT.grounding.trials:
+        grounding = dataclasses.replace(other.context.grounding, trials=BASELINE_TRIALS)
+        context = dataclasses.replace(other.context, grounding=grounding)
+        other = dataclasses.replace(other, context=context)
     return a_campaign(
         one,
         other,

@@ -99,6 +99,14 @@ def a_trial(**changes: Any) -> dict[str, Any]:
         ({"grounding": {"trials": a_trial(std=-1.0)}}, "grounding.trials"),
         ({"grounding": {"trials": a_trial(mean=float("inf"))}}, "grounding.trials"),
         ({"grounding": {"trials": a_trial(unit=" ")}}, "grounding.trials"),
+        ({"grounding": {"trials": a_trial(unit="TBD")}}, "grounding.trials"),
+        ({"grounding": {"trials": a_trial(quantity="?")}}, "grounding.trials"),
+        ({"grounding": {"trials": a_trial(mean=0.0)}}, "grounding.trials"),
+        ({"grounding": {"trials": a_trial(mean=-12.0)}}, "grounding.trials"),
+        ({"grounding": {"baseline": "none"}}, "grounding.baseline"),
+        ({"identity": {"model": "TBD"}}, "identity.model"),
+        ({"stack": {"image": "unknown"}}, "stack.image"),
+        ({"identity": {"quantization": "??"}}, "identity.quantization"),
         ({"identity": "toy"}, "identity"),
         ({"novel": 1}, "novel"),
     ],
@@ -109,6 +117,43 @@ def test_a_value_that_cannot_be_taken_is_refused_by_name(
     found = context.parse(document)
     assert name in found.refused
     assert dict(found.values()).get(name) is None
+
+
+def test_none_is_an_answer_where_there_may_be_none() -> None:
+    stated = {"identity": {"quantization": "none"}, "parallelism": {"strategy": "none"}}
+    assert not context.parse(stated).refused
+
+
+@pytest.mark.parametrize("reason", ["TBD", "n/a", "-", "None."])
+def test_an_exemption_that_gives_no_reason_is_a_problem(reason: str) -> None:
+    found = config.parse({"name": "x", "krhpa_exempt_reason": reason}, "c")
+    assert found.krhpa_exempt_reason is None
+    assert "gives no reason" in found.krhpa_problems[0]
+    assert config.parse({"name": "x", "wall": reason}, "c").wall is None
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "grounding:\n  trials: {n: 1, mean: 1, n: 3}\n",
+        "workload: {concurrency: 1}\nregime: {}\nworkload: {concurrency: 64}\n",
+        "stack:\n- {a: 1, a: 2}\n",
+    ],
+)
+def test_a_name_that_stands_twice_is_refused(tmp_path: Path, document: str) -> None:
+    path = tmp_path / "context.yaml"
+    path.write_text(document)
+    with pytest.raises(ReportError, match="stands twice in one mapping"):
+        context.read(path)
+
+
+def test_what_is_merged_may_be_overruled(tmp_path: Path) -> None:
+    path = tmp_path / "context.yaml"
+    path.write_text(
+        "workload: &base {dataset: random, concurrency: 1}\n"
+        "extra: {workload: {<<: *base, concurrency: 64}, other: {<<: *base}}\n"
+    )
+    assert context.read(path).workload.concurrency == 1
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.analyses import a_chip, an_analysis, flop_totals
 from tests.campaigns import (
+    BASELINE_TRIALS,
     CONTEXT,
     METRICS,
     a_busy_kernel,
@@ -147,6 +148,7 @@ ROWS: list[Row] = [
     ("two trials", lambda: of(trials(2, 12.0, 0.2)), "trials", DRAFT, "n = 2"),
     ("no spread", lambda: of(trials(5, 12.0, 0.0)), "trials", DRAFT, "no spread"),
     ("a spread of nan", lambda: of(trials(5, 12.0, float("nan"))), "trials", DRAFT, "± nan ms"),
+    ("a spread as large", lambda: of(trials(5, 12.0, 500.0)), "trials", DRAFT, "12 ± 500 ms"),
     ("no trials", lambda: of(grounded(trials=None)), "trials", DRAFT, "no trials"),
     # --- capture ----------------------------------------------------------------------------
     ("cut report", lambda: _captured("x was cut"), "capture", REFUTED, "was cut"),
@@ -179,6 +181,13 @@ ROWS: list[Row] = [
         "baseline",
         DRAFT,
         "not said to be what production runs",
+    ),
+    (
+        "another baseline than the rubric's",
+        lambda: _named_otherwise("generic Triton"),
+        "baseline",
+        DRAFT,
+        "names cuBLAS nvjet as the baseline, the rubric compares with generic Triton",
     ),
     # --- rubric -----------------------------------------------------------------------------
     ("no rubric", lambda: a_campaign(krhpa_exempt_reason=None), "rubric", DRAFT, "neither"),
@@ -303,6 +312,18 @@ ROWS: list[Row] = [
     ),
     ("one cell twice", lambda: _twice(), "comparison", DRAFT, "same kernels of the same report"),
     ("arms that overlap", lambda: _overlapping(), "comparison", DRAFT, "same kernels"),
+    ("a file among others", lambda: _copied(is_packed=False), "comparison", DRAFT, "same kernels"),
+    ("a copy, packed", lambda: _copied(is_packed=True), "comparison", DRAFT, "same kernels"),
+    ("the same code on other shapes", lambda: _renamed_shape(), "comparison", DRAFT, "shape ("),
+    (
+        "other things tried",
+        lambda: _tried(quantity="throughput", unit="tok/s"),
+        "comparison",
+        DRAFT,
+        "of TPOT in ms and of throughput in tok/s",
+    ),
+    ("trials in another unit", lambda: _tried(unit="s"), "comparison", DRAFT, "of TPOT in s"),
+    ("trials copied", lambda: _trials_copied(), "comparison", DRAFT, "state the same trials"),
     # --- H against the counters -------------------------------------------------------------
     (
         "H4 without tensor cores",
@@ -321,6 +342,13 @@ ROWS: list[Row] = [
     (
         "H4 mostly FMA",
         lambda: a_comparison("K4/R1/H4", ours=half_fma_cell()),
+        "hardware",
+        REFUTED,
+        "0%",
+    ),
+    (
+        "H4 mostly FP64",
+        lambda: a_comparison("K4/R1/H4/P1", ours=fp64_cell()),
         "hardware",
         REFUTED,
         "0%",
@@ -451,7 +479,7 @@ def test_how_many_there_are_is_no_part_of_a_chips_name(hardware: str) -> None:
     assert result.passes, result.reason
 
 
-@pytest.mark.parametrize("hardware", ["8x H200", "8", "x8"])
+@pytest.mark.parametrize("hardware", ["8x H200", "8", "x8", "NVIDIA", "sxm", "80GB HBM3"])
 def test_another_chip_or_none_is_refuted_whatever_the_count(hardware: str) -> None:
     (result,) = gates.GATES["ceiling"](on(hardware))
     assert result.standing is REFUTED
@@ -585,14 +613,75 @@ def _arm_in(cell: str | None, kernel: str | None = None) -> Campaign:
 
 def _twice() -> Campaign:
     cell = a_cell(a_tensor_kernel())
-    arm = an_arm("K4/R1/H4", cell.id)
+    arm = an_arm("K4/R1/H4", cell.id, "cuBLAS nvjet")
     return a_campaign(cell, krhpa_exempt_reason=None, candidate=arm, baseline=arm)
+
+
+def _copied(*, is_packed: bool) -> Campaign:
+    """The candidate's report beside another one in the baseline's cell, or packed anew."""
+    kernel = a_tensor_kernel()
+    theirs = a_cell(a_tensor_kernel(name="other", us=300), kernel, cell_id="baseline")
+    (report,) = theirs.analysis.reports
+    of = report.provenance
+    first = dataclasses.replace(report, provenance=dataclasses.replace(of, sha256="1" * 64))
+    if is_packed:
+        report = dataclasses.replace(report, provenance=dataclasses.replace(of, sha256="2" * 64))
+    other, same = theirs.analysis.kernels
+    key = dataclasses.replace(same.totals.key, report=1)
+    same = dataclasses.replace(same, totals=dataclasses.replace(same.totals, key=key))
+    if not is_packed:  # another number of it is told otherwise: the file is the same
+        same = dataclasses.replace(same, totals=dataclasses.replace(same.totals, launches=2))
+    analysis = dataclasses.replace(
+        theirs.analysis,
+        kernels=(other, same),
+        reports=(first, report),
+        chips=(a_chip(), a_chip()),
+    )
+    theirs = dataclasses.replace(theirs, analysis=analysis)
+    return a_comparison(ours=a_cell(kernel), theirs=theirs)
+
+
+def _renamed_shape(**config: Any) -> Campaign:
+    """The same kernel in both arms, launched on other extents."""
+    ours = a_cell(a_tensor_kernel())
+    row = a_tensor_kernel(us=250)
+    key = dataclasses.replace(row.totals.key, grid=(7, 1, 1))
+    row = dataclasses.replace(row, totals=dataclasses.replace(row.totals, key=key))
+    return a_comparison(ours=ours, theirs=a_cell(row, cell_id="baseline"), **config)
+
+
+def _tried(**changes: Any) -> Campaign:
+    """The baseline's trials, stated otherwise."""
+    stated = dataclasses.replace(BASELINE_TRIALS, **changes)
+    return a_comparison(theirs=baseline_in(grounded(trials=stated)))
+
+
+def _trials_copied() -> Campaign:
+    campaign = a_comparison()
+    grounding = dataclasses.replace(CONTEXT.grounding, trials=BASELINE_TRIALS)
+    ours = dataclasses.replace(
+        campaign.cells[0], context=dataclasses.replace(CONTEXT, grounding=grounding)
+    )
+    return a_comparison(ours=ours)
+
+
+def _named_otherwise(name: str) -> Campaign:
+    campaign = a_comparison()
+    arm = an_arm("K4/R1/H4/P4", "baseline", name)
+    return dataclasses.replace(campaign, config=dataclasses.replace(campaign.config, baseline=arm))
+
+
+def fp64_cell() -> Any:
+    """A few tensor operations beside far more FP64 work on the scalar pipes."""
+    work = flop_totals(fp64=90e9, fp32=0.0, fp16=0.0, tensor={"bf16": 10e9}, total=100e9)
+    return a_cell(a_tensor_kernel(name="my_gemm", flop=work))
 
 
 def _overlapping() -> Campaign:
     """The candidate is every kernel of the cell, the baseline one of them."""
     cell = a_cell(a_tensor_kernel(), a_tensor_kernel(name="my_gemm"))
-    arms = (an_arm("K4/R1/H4", cell.id), an_arm("K4/R1/H4", cell.id, kernel="nvjet"))
+    theirs = an_arm("K4/R1/H4", cell.id, "cuBLAS nvjet", "nvjet")
+    arms = (an_arm("K4/R1/H4", cell.id), theirs)
     return a_campaign(cell, krhpa_exempt_reason=None, candidate=arms[0], baseline=arms[1])
 
 
@@ -667,6 +756,8 @@ def test_the_table_has_at_least_forty_rows_and_fails_every_gate() -> None:
         a_campaign(claims=(Claim(says="at-roof", kernel="nvjet"),)),
         a_comparison(),
         a_comparison("K4/R1/H3/P3"),
+        _named_otherwise("nvjet of cuBLAS 12"),
+        _renamed_shape(varies=("stack.version",)),
         a_comparison(ours=uncounted_tensor_cell()),
         a_campaign(next_lever=None, end_to_end_share=0.9),
         a_comparison(theirs=baseline_in(OTHER_STACK), varies=("stack.version",)),
@@ -678,6 +769,8 @@ def test_the_table_has_at_least_forty_rows_and_fails_every_gate() -> None:
         "at the roof",
         "two arms",
         "H3",
+        "the baseline's name, in more words",
+        "other shapes on purpose",
         "H4 by its pipe",
         "a lever found",
         "engine varies",
@@ -710,3 +803,19 @@ def test_speed_of_light_of_an_arm_is_ideal_time_over_time_taken() -> None:
     speed, counted = gates.arms.speed_of_light(rows)
     assert speed == pytest.approx(0.593, abs=0.001)
     assert counted == 1.0
+
+
+@pytest.mark.parametrize(
+    ("stated", "words"),
+    [
+        ({}, "TPOT 12.1 ± 0.3 ms against 14 ± 0.2 ms: 13.6% lower, beyond their spreads"),
+        ({"mean": 12.4}, "2.4% lower, within their spreads: no difference is shown"),
+        ({"mean": 11.0}, "10.0% higher, beyond their spreads"),
+    ],
+)
+def test_a_comparison_says_whether_its_trials_show_a_difference(
+    stated: dict[str, Any], words: str
+) -> None:
+    (result,) = gates.GATES["comparison"](_tried(**stated))
+    assert result.passes
+    assert words in result.reason

@@ -85,23 +85,25 @@ class Claim:
     cell: str | None = None
 
 
+_TO_BE_SAID = ("", "tbd", "tba", "todo", "fixme", "unknown", "-", "–", "—")
+
+
+def is_open(said: str) -> bool:
+    """Whether a text only holds the place of one, as ``TBD`` and ``???`` do.
+
+    >>> is_open(" TBD. "), is_open("none")
+    (True, False)
+    """
+    return said.strip().lower().rstrip(".?! ") in _TO_BE_SAID
+
+
 def is_nothing(said: str) -> bool:
     """Whether a text says nothing, as ``none`` and ``TBD`` do.
 
     >>> is_nothing(" N/A "), is_nothing("fuse the norm")
     (True, False)
     """
-    return said.strip().lower().rstrip(".") in (
-        "",
-        "none",
-        "n/a",
-        "na",
-        "tbd",
-        "todo",
-        "-",
-        "–",
-        "?",
-    )
+    return is_open(said) or said.strip().lower().rstrip(".") in ("none", "n/a", "na")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

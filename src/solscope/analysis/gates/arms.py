@@ -6,6 +6,7 @@ The floors of P are conventions, not physics.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from solscope.analysis.gates.results import (
     DECIDING_SHARE,
@@ -17,7 +18,8 @@ from solscope.analysis.gates.results import (
 )
 from solscope.model.campaign import Arm, Campaign, Cell, GateResult
 from solscope.model.conditions import Conditions, matched_sets
-from solscope.model.kernel import KernelKey
+from solscope.model.context import Trials
+from solscope.model.kernel import KernelKey, KernelTotals
 from solscope.model.verdict import KernelVerdict, conditions_of
 
 P_FLOORS = {4: 0.60, 3: 0.40, 2: 0.10, 1: 0.0}
@@ -86,7 +88,7 @@ def comparison(campaign: Campaign) -> Iterator[GateResult]:
         reason = "; ".join(r for r in (ours, theirs) if isinstance(r, str))
         yield draft("comparison", reason, "krhpa", "name each arm's cell, and kernel if needed")
         return
-    if _sources(*ours) & _sources(*theirs):
+    if _is_one_measurement(ours, theirs):
         yield draft(
             "comparison",
             "both arms hold the same kernels of the same report",
@@ -113,10 +115,23 @@ def _uncompared(gate: str, campaign: Campaign) -> Iterator[GateResult]:
         yield draft(gate, "no two arms to compare", "krhpa", "state krhpa, or why it is exempt")
 
 
+def _is_one_measurement(ours: _Measured, theirs: _Measured) -> bool:
+    """Whether the arms share a kernel of one file, wherever it stands among the files of a cell,
+    or one whose every number is the same: a copy under another name, packed or printed anew."""
+    if _sources(*ours) & _sources(*theirs):
+        return True
+    known = [_without_place(row.totals) for row in theirs[1]]
+    return any(_without_place(row.totals) in known for row in ours[1])
+
+
 def _sources(cell: Cell, rows: Sequence[KernelVerdict]) -> set[tuple[str, KernelKey]]:
     """Which kernels of which file an arm consists of."""
     digests = [report.provenance.sha256 for report in cell.analysis.reports]
-    return {(digests[row.totals.key.report], row.totals.key) for row in rows}
+    return {(digests[row.totals.key.report], _without_place(row.totals).key) for row in rows}
+
+
+def _without_place(totals: KernelTotals) -> KernelTotals:
+    return replace(totals, key=replace(totals.key, report=0))
 
 
 def _alike(ours: _Measured, theirs: _Measured, varies: Sequence[str]) -> Iterator[GateResult]:
@@ -124,7 +139,9 @@ def _alike(ours: _Measured, theirs: _Measured, varies: Sequence[str]) -> Iterato
     where = f"{ours[0].id} against {theirs[0].id}"
     forbidden = [name for name in varies if name.startswith(FIXED)]
     differing = [name for name in one.differences(other) if name not in varies or name in forbidden]
-    facts = tuple(matched_sets(_conditions(*ours), _conditions(*theirs), same_problem=True))
+    # The same code in the same context runs the same launches, unless something was changed.
+    same_problem = bool(varies) or _names(ours[1]) != _names(theirs[1])
+    facts = tuple(matched_sets(_conditions(*ours), _conditions(*theirs), same_problem=same_problem))
     differing += [
         f"{fact.name} ({fact.a} against {fact.b})" for fact in facts if fact.state == "differs"
     ]
@@ -133,6 +150,8 @@ def _alike(ours: _Measured, theirs: _Measured, varies: Sequence[str]) -> Iterato
     unknown = [fact.name for fact in facts if fact.state == "unknown"]
     said = [f"the arms differ in {', '.join(differing)}"] if differing else []
     said += [f"not known of both arms: {', '.join(unknown)}"] if unknown else []
+    if ours[0].id != theirs[0].id:
+        said += _trials(one.grounding.trials, other.grounding.trials)
     if said:
         yield draft(
             "comparison",
@@ -142,7 +161,47 @@ def _alike(ours: _Measured, theirs: _Measured, varies: Sequence[str]) -> Iterato
             "changes in varies",
         )
     else:
-        yield passed("comparison", "same context, same way of profiling", where)
+        shown = (
+            ""
+            if ours[0].id == theirs[0].id
+            else _difference(one.grounding.trials, other.grounding.trials)
+        )
+        yield passed("comparison", f"same context, same way of profiling{shown}", where)
+
+
+def _names(rows: Sequence[KernelVerdict]) -> set[str]:
+    return {row.totals.key.name_full for row in rows}
+
+
+def _trials(one: Trials | None, other: Trials | None) -> Iterator[str]:
+    """Why the trials of two arms cannot be held against each other."""
+    if one is None or other is None:
+        return  # the gate of trials says so
+    if _tried(one) != _tried(other):
+        yield (
+            f"their trials are of {one.quantity} in {one.unit} and of {other.quantity} in "
+            f"{other.unit}"
+        )
+    elif (one.n, one.mean, one.std) == (other.n, other.mean, other.std):
+        yield f"both state the same trials ({one.text()}), and each arm has its own"
+
+
+def _tried(trials: Trials) -> tuple[str, str]:
+    # ms and Ms are two units: only a quantity's case is nobody's business.
+    return " ".join(trials.quantity.lower().split()), trials.unit.strip()
+
+
+def _difference(one: Trials | None, other: Trials | None) -> str:
+    """What the trials say of the candidate; a difference within their spreads is none."""
+    if one is None or other is None:
+        return ""
+    change = one.mean / other.mean - 1.0 if other.mean else 0.0
+    is_beyond = abs(one.mean - other.mean) > one.std + other.std
+    word = "beyond their spreads" if is_beyond else "within their spreads: no difference is shown"
+    return (
+        f"; {one.quantity} {one.spread()} against {other.spread()}: {abs(change):.1%} "
+        f"{'lower' if change < 0 else 'higher'}, {word}"
+    )
 
 
 def _conditions(cell: Cell, rows: Sequence[KernelVerdict]) -> tuple[Conditions, ...]:
@@ -193,7 +252,7 @@ def is_engaged(row: KernelVerdict) -> bool | None:
     if flop.tensor is None or flop.fp32 is None:
         return True
     tensor = sum(flop.tensor.values()) + sum(flop.tensor_sparse.values())
-    return tensor > flop.fp32 + (flop.fp16 or 0.0)
+    return tensor > flop.fp32 + (flop.fp16 or 0.0) + (flop.fp64 or 0.0)
 
 
 def _hardware_of(where: str, arm: Arm, cell: Cell, rows: Sequence[KernelVerdict]) -> GateResult:

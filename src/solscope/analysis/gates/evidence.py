@@ -21,6 +21,11 @@ from solscope.model.roofline import Chip
 from solscope.model.verdict import KernelVerdict
 
 LEAST_TRIALS = 3
+# Words of products that say nothing of the model: a maker, a line, a form factor, a memory.
+_NO_MODEL = re.compile(
+    r"nvidia|geforce|quadro|tesla|rtx|gtx|pro|gpu|graphics|laptop|sxm\d*|pcie|nvl\d*|hbm\d*e?"
+    r"|\d+gb|sm\d+"
+)
 _COUNT = re.compile(r"^\s*\d+\s*[x×]\s*|\s+[x×]\s*\d+\s*$", re.IGNORECASE)
 
 
@@ -118,12 +123,12 @@ def _differing(cell: Cell) -> str:
 def _names(hardware: str, cell: Cell, chip: Chip) -> bool:
     """Whether every word of it is one of the chip's key, its name or the device's own name.
 
-    How many there are, as in ``8x H200``, is no name.
+    How many there are, as in ``8x H200``, is no name; nor is ``NVIDIA`` or ``SXM``.
     """
     devices = {row.totals.device.name or "" for row in cell.analysis.kernels}
     known = {word for name in (chip.key, chip.name, *devices) for word in _words(name)}
     said = set(_words(_COUNT.sub(" ", hardware)))
-    return bool(said) and said <= known
+    return said <= known and any(_NO_MODEL.fullmatch(word) is None for word in said)
 
 
 def _words(name: str) -> list[str]:
@@ -142,6 +147,13 @@ def trials(campaign: Campaign) -> Iterator[GateResult]:
             yield draft(
                 "trials",
                 f"{trials.spread()} is no spread that was measured",
+                cell.id,
+                promote,
+            )
+        elif trials.std >= trials.mean:
+            yield draft(
+                "trials",
+                f"{trials.spread()}: the spread is no smaller than the mean, so nothing is known",
                 cell.id,
                 promote,
             )
@@ -278,5 +290,25 @@ def baseline(campaign: Campaign) -> Iterator[GateResult]:
                 cell.id,
                 promote,
             )
+        elif other := _other_baseline(campaign, cell):
+            yield draft(
+                "baseline",
+                f"the context names {grounding.baseline} as the baseline, the rubric compares with "
+                f"{other}",
+                cell.id,
+                "compare with what production runs, and name it alike in both",
+            )
         else:
             yield passed("baseline", f"{grounding.baseline}, as in production", cell.id)
+
+
+def _other_baseline(campaign: Campaign, cell: Cell) -> str:
+    """The rubric's baseline where the candidate's context names another one; else empty.
+
+    One name may say more than the other, as a library's does with one of its kernels.
+    """
+    candidate, baseline = campaign.config.candidate, campaign.config.baseline
+    if candidate is None or baseline is None or candidate.cell not in (None, cell.id):
+        return ""
+    ours, theirs = set(_words(cell.context.grounding.baseline or "")), set(_words(baseline.name))
+    return "" if ours <= theirs or theirs <= ours else baseline.name

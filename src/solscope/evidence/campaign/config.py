@@ -11,7 +11,7 @@ import msgspec
 
 from solscope.errors import ReportError
 from solscope.evidence.campaign import text
-from solscope.model.campaign import AXES, Arm, CampaignConfig, Claim, NextLever
+from solscope.model.campaign import AXES, Arm, CampaignConfig, Claim, NextLever, is_nothing
 from solscope.model.context import MeasurementContext
 
 _HINT = "a campaign's config.yaml needs name, and krhpa or krhpa_exempt_reason"
@@ -78,6 +78,10 @@ def parse(document: Mapping[str, Any], where: str) -> CampaignConfig:
         )
     candidate, baseline, problems = _rubric(document.get("krhpa"), where)
     reason = (wire.krhpa_exempt_reason or "").strip() or None
+    if reason is not None and is_nothing(reason):
+        problems = (*problems, f"krhpa_exempt_reason is {reason!r}, which gives no reason")
+        reason = None
+    wall = (wire.wall or "").strip()
     return CampaignConfig(
         name=wire.name,
         description=wire.description,
@@ -92,7 +96,7 @@ def parse(document: Mapping[str, Any], where: str) -> CampaignConfig:
         else NextLever(
             what=wire.next_lever.what, unlock=wire.next_lever.unlock, gate=wire.next_lever.gate
         ),
-        wall=(wire.wall or "").strip() or None,
+        wall=None if is_nothing(wall) else wall,
         end_to_end_share=share,
         varies=tuple(wire.varies),
         focus=wire.focus,
@@ -130,6 +134,8 @@ def _problems_of(side: str, given: object) -> Iterator[str]:
     name = given.get("name")
     if not isinstance(name, str) or not name.strip():
         yield f"krhpa.{side}.name is missing"
+    elif is_nothing(name):
+        yield f"krhpa.{side}.name is {name!r}, which names nothing"
     for key in ("cell", "kernel"):
         if given.get(key) is not None and not isinstance(given[key], str):
             yield f"krhpa.{side}.{key} is not text"

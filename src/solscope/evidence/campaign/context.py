@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from solscope.evidence.campaign import text
+from solscope.model.campaign import is_nothing, is_open
 from solscope.model.context import RIGORS, SECTIONS, MeasurementContext, Trials
 
 _HINT = "see docs/reference/campaign-files.md for the sections of context.yaml"
@@ -26,6 +27,10 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "serving.gpu_memory_utilization": (1e-3, 1.0),
     "workload.output_tokens": (0.0, math.inf),
 }
+# Where ``none`` is no answer; of a strategy, a quantization or an image it is one.
+_NEVER_NONE = frozenset(
+    ("identity.model", "identity.hardware", "grounding.ceiling_key", "grounding.baseline")
+)
 _KINDS: Mapping[Any, str] = {
     str: "text",
     int: "a whole number",
@@ -137,7 +142,7 @@ def _why_not(name: str, taken: object) -> str | None:
     if choices is not None and taken not in choices:
         return f"one of {', '.join(choices)}, not {taken!r}"
     if isinstance(taken, str):
-        return None if taken.strip() else "empty"
+        return _why_no_text(name, taken)
     if isinstance(taken, Trials):
         return _why_no_trials(taken)
     if isinstance(taken, bool) or not isinstance(taken, int | float):
@@ -149,12 +154,21 @@ def _why_not(name: str, taken: object) -> str | None:
     return f"{span}, not {taken:g}"
 
 
+def _why_no_text(name: str, said: str) -> str | None:
+    if not said.strip():
+        return "empty"
+    says_nothing = is_nothing(said) if name in _NEVER_NONE else is_open(said)
+    return f"{said!r} says nothing" if says_nothing else None
+
+
 def _why_no_trials(trials: Trials) -> str | None:
     if trials.n < 1:
         return f"n is {trials.n}, no number of trials"
     if not (math.isfinite(trials.mean) and math.isfinite(trials.std)) or trials.std < 0:
         return f"{trials.mean:g} ± {trials.std:g} is no mean and spread"
-    blank = [name for name in ("quantity", "unit") if not getattr(trials, name).strip()]
+    if trials.mean <= 0:
+        return f"a mean of {trials.mean:g} was not measured"
+    blank = [name for name in ("quantity", "unit") if is_nothing(getattr(trials, name))]
     return f"{' and '.join(blank)} not stated" if blank else None
 
 

@@ -24,21 +24,52 @@ def yaml_mapping(path: Path, *, hint: str) -> Mapping[str, Any]:
 def parse_yaml(content: bytes, *, where: str, hint: str) -> Mapping[str, Any]:
     """The same from a file's bytes.
 
-    Raises ReportError also where a value contains itself, as an anchor can make it.
+    Raises ReportError also where a value contains itself, as an anchor can make it, and where a
+    name stands twice, of which YAML would silently keep the last.
     """
     import yaml
 
     try:
-        document = yaml.load(content, Loader=_loader())
+        loader = _loader()(content)
+        node = loader.get_single_node()
+        twice = _twice(node, set())
+        document = None if node is None or twice else loader.construct_document(node)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
         said = " ".join(str(error).split())
         raise ReportError(f"not YAML: {said}", where=where, hint=hint) from error
+    if twice is not None:
+        raise ReportError(
+            f"{twice.value!r} stands twice in one mapping",
+            where=f"{where}:{twice.start_mark.line + 1}",
+            hint="keep the one that is meant",
+        )
     if document is None:
         return {}
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
         raise ReportError("not a mapping of names to values", where=where, hint=hint)
     _refuse_endless(document, (), set(), where)
     return document
+
+
+def _twice(node: Any, done: set[int]) -> Any:
+    """The first key that its mapping holds already, ``None`` where there is none.
+
+    Looked for before merge keys are resolved: what is merged may be overruled.
+    """
+    if id(node) in done or isinstance(getattr(node, "value", None), str | None):
+        return None
+    done.add(id(node))
+    seen: set[tuple[str, str]] = set()
+    for item in node.value:
+        key, *values = item if isinstance(item, tuple) else (None, item)
+        if key is not None and isinstance(key.value, str):
+            if (key.tag, key.value) in seen:
+                return key
+            seen.add((key.tag, key.value))
+        for value in values:
+            if (found := _twice(value, done)) is not None:
+                return found
+    return None
 
 
 def _refuse_endless(value: object, above: tuple[int, ...], done: set[int], where: str) -> None:
