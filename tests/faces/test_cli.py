@@ -166,8 +166,8 @@ def test_a_file_given_twice_or_by_its_folder_counts_once(
 def test_reports_of_other_files_stay_other_kernels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = builder.report([Kernel("k", metrics={"gpu__time_duration.sum": 1000})])
-    for name in ("a.ncu-rep", "b.ncu-rep"):
+    for name, time in (("a.ncu-rep", 1000), ("b.ncu-rep", 1001)):
+        data = builder.report([Kernel("k", metrics={"gpu__time_duration.sum": time})])
         (tmp_path / name).write_bytes(data)
     assert run("analyze", str(tmp_path), "--format", "json") == 0
     assert len(json.loads(capsys.readouterr().out)["kernels"]) == 2

@@ -399,6 +399,16 @@ def test_one_capture_under_two_names_is_not_counted_double(home: Path) -> None:
         add(bundle)
 
 
+@pytest.mark.parametrize("ending", [".ncu-rep", ".ncu-rep.gz"])
+def test_one_report_under_two_names_is_no_second_capture(home: Path, ending: str) -> None:
+    bundle = a_bundle(home)
+    report = next((bundle / "ncu-profiles").glob("*.ncu-rep")).read_bytes()
+    packed = gzip.compress(report) if ending.endswith("gz") else report
+    (bundle / "ncu-profiles" / f"second{ending}").write_bytes(packed)
+    with pytest.raises(UsageError, match="count double"):
+        add(bundle)
+
+
 def test_a_part_of_a_chips_key_is_kept_in_full(home: Path) -> None:
     assert add(a_bundle(home), hw_key="b200").value.hw_key == "b200_sm100"
     assert written(home)["hw_key"] == "b200_sm100"

@@ -1,4 +1,4 @@
-"""One capture, given twice: a report and a page that ncu printed of it."""
+"""One capture, given twice: a file and its copy, or a report and a page that ncu printed of it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,31 @@ _SAME_DURATION = 0.01  # a details page prints two decimals
 
 
 def refuse(reports: Sequence[Report]) -> None:
-    """Raises UsageError for a capture given in two formats: it would count double in times and
-    shares. Files of one format are captures of their own."""
+    """Raises UsageError for a capture given twice: it would count double in times and shares.
+
+    Two files of one format are captures of their own unless every number of theirs is the same.
+    """
+    files: dict[str, str] = {}
+    for report in reports:
+        path, digest = report.provenance.path, report.provenance.sha256
+        if digest in files:
+            raise UsageError(
+                f"{files[digest]} and {path} are the same file, byte for byte: together they "
+                "would count double",
+                hint="give one of them: trials are runs of their own",
+            )
+        files[digest] = path
     known: dict[tuple[tuple[int, str], ...], list[Report]] = {}
     for report in reports:
         key = tuple((one.process_id or 0, one.name) for one in report.launches)
         others = known.setdefault(key, []) if any(process for process, _ in key) else []
         for other in others:
             formats = {report.provenance.format, other.provenance.format}
-            if len(formats) > 1 and _are_as_long(report, other):
+            if _are_equal(report, other) if len(formats) == 1 else _are_as_long(report, other):
                 raise UsageError(
                     f"{report.provenance.path} and {other.provenance.path} show the same "
-                    f"{len(key)} launches in two formats: together they would count double",
+                    f"{len(key)} launches in two {'formats' if len(formats) > 1 else 'files'}: "
+                    "together they would count double",
                     hint="give one of them: the report rather than a page, the raw page rather "
                     "than the details page",
                 )
@@ -38,4 +51,12 @@ def _are_as_long(one: Report, other: Report) -> bool:
     return all(
         a is not None and b is not None and abs(a - b) <= _SAME_DURATION * max(a, b)
         for a, b in pairs
+    )
+
+
+def _are_equal(one: Report, other: Report) -> bool:
+    """Whether the launches hold the same numbers to the last digit, as no two runs do."""
+    return all(
+        bool(a.metrics) and all(a.metrics[name] == b.metrics.get(name) for name in a.metrics)
+        for a, b in zip(one.launches, other.launches, strict=True)
     )
