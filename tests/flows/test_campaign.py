@@ -415,7 +415,15 @@ def test_a_part_of_a_chips_key_is_kept_in_full(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("achieved_tflops", 999.0), ("kernel_time_ns", None), ("is_at_roof", False)]
+    ("key", "value"),
+    [
+        ("achieved_tflops", 999.0),
+        ("kernel_time_ns", None),
+        ("is_at_roof", False),
+        ("tensor_engagement", "none"),
+        ("clock_control", "boost"),
+        ("grid", [1, 1, 1]),
+    ],
 )
 def test_numbers_that_were_changed_by_hand_are_refused(home: Path, key: str, value: Any) -> None:
     add(a_bundle(home))

@@ -78,11 +78,11 @@ def campaign(root: Path, slug: str, *, launches: int = 20, salt: int = 0) -> Pat
     sums = [
         kernel(
             name,
-            kernel_time_ns=(1000 + salt) * launches / 2,
-            launches=launches // 2,
+            kernel_time_ns=(1000 + salt) * count,
+            launches=count,
             speed_of_light_profiled=0.5,
         )
-        for name in ("attn", "gemm")
+        for name, count in (("attn", (launches + 1) // 2), ("gemm", launches // 2))
     ]
     cell(folder, "c1", sums, each)
     return folder

@@ -38,7 +38,7 @@ def capture(slug: str, day: str, *, slower: float = 1.0, **how: Any) -> None:
     assert commands.call(["campaign", "add", slug, str(place), "--cell", "c64"]) == 0
     folder = Path("campaigns", slug, "cells", "c64")
     rewrite(folder / "ncu_kernels.json", lambda d: changed(d, slower, how))
-    rewrite(folder / "launches.json", lambda d: d.update(captured_at=day))
+    rewrite(folder / "launches.json", lambda d: launched(d, day, slower))
 
 
 def changed(document: dict[str, Any], slower: float, how: dict[str, Any]) -> None:
@@ -47,6 +47,14 @@ def changed(document: dict[str, Any], slower: float, how: dict[str, Any]) -> Non
         kernel["kernel_time_ns"] *= slower
         ours["totals"]["duration_ns"] *= slower
         kernel.update(how)
+    for report in document["solscope"]["analysis"]["reports"]:
+        report["session"].update(how)
+
+
+def launched(document: dict[str, Any], day: str, slower: float) -> None:
+    document["captured_at"] = day
+    for launch in document["launches"]:
+        launch["duration_ns"] *= slower
 
 
 def rewrite(path: Path, change: Callable[[dict[str, Any]], None]) -> None:

@@ -311,3 +311,27 @@ def test_names_of_other_tools_that_are_no_text_are_kept_as_text(tmp_path: Path) 
         "2026-01-02": "x",
         "plain": [{"null": 4}],
     }
+
+
+@pytest.mark.parametrize("changed", [{"launches": 3}, {"kernel_time_ns": 2_002.0}])
+def test_launches_of_another_import_are_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
+    folder = made.campaign(tmp_path, "c")
+    kernels = [made.kernel("k", **{"launches": 2, "kernel_time_ns": 2_001.0, **changed})]
+    launches = [made.launch("k", duration_ns=1_000.0), made.launch("k", duration_ns=1_001.0)]
+    made.cell(folder, "c1", kernels, launches)
+    with pytest.raises(UsageError, match="are not of one import"):
+        made.put(tmp_path, "c", tmp_path / "lake")
+    made.cell(folder, "c1", [made.kernel("k", launches=2, kernel_time_ns=2_001.0)], launches)
+    made.put(tmp_path, "c", tmp_path / "lake")
+
+
+def test_captures_of_two_time_zones_fall_into_the_month_of_utc(tmp_path: Path) -> None:
+    folder = made.campaign(tmp_path, "c")
+    for name, taken in (("c1", "2027-01-01T01:30:00+02:00"), ("c2", "2026-12-31T20:00:00-05:00")):
+        made.cell(folder, name, [made.kernel("k")], captured_at=taken)
+    made.put(tmp_path, "c", tmp_path / "lake")
+    sql = "SELECT month, captured_at FROM kernels ORDER BY captured_at"
+    assert ask(tmp_path / "lake", sql) == [
+        ("2026-12", "2026-12-31T23:30:00+00:00"),
+        ("2027-01", "2027-01-01T01:00:00+00:00"),
+    ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -145,7 +146,7 @@ def build(
         key = _key(source.slug, cell, wire)
         keys.append(key)
         tables["kernels"] += _kernels(key, cell, wire)
-        tables["kernel_launches"] += _launches(key, cell)
+        tables["kernel_launches"] += _launches(key, cell, wire)
         tables["contexts"] += _contexts(key, cell)
         tables["receipts"] += _receipts(key, cell, source)
     tables[schema.COMMITS] = [_campaign(source, keys, judgement, strict, tables)]
@@ -179,7 +180,16 @@ def _captured_at(cell: CellSource, wire: _Cell) -> str | None:
         _at(cell.launches, "captured_at"),
         wire.solscope.added_at if wire.solscope else None,
     )
-    return next((_text(instant) for instant in said if instant is not None), None)
+    return next((_in_utc(instant) for instant in said if instant is not None), None)
+
+
+def _in_utc(said: Any) -> str | None:
+    """An instant in UTC, so that captures of two time zones sort and fall into one month."""
+    try:
+        instant = datetime.fromisoformat(str(said))
+    except ValueError:
+        return _text(said)
+    return _text(said) if instant.tzinfo is None else instant.astimezone(UTC).isoformat()
 
 
 def _key(slug: str, cell: CellSource, wire: _Cell) -> dict[str, Any]:
@@ -209,16 +219,38 @@ def _kernels(key: Row, cell: CellSource, wire: _Cell) -> Iterator[dict[str, Any]
         yield row
 
 
-def _launches(key: Row, cell: CellSource) -> Iterator[dict[str, Any]]:
+def _launches(key: Row, cell: CellSource, kernels: _Cell) -> Iterator[dict[str, Any]]:
     if cell.launches is None:
         return
     wire = _convert(cell.launches, _Launches, cell.cell, "launches.json")
+    _refuse_others(wire.launches, kernels.kernels, cell.cell)
     pairs = zip(wire.launches, cell.launches["launches"], strict=True)
     for index, (launch, raw) in enumerate(pairs):
         row = {**key, **msgspec.structs.asdict(launch), "launch_index": index}
         row["grid"], row["block"] = _extent(launch.grid), _extent(launch.block)
         row["more_json"] = _more(raw, _LAUNCH_KEYS)
         yield row
+
+
+def _refuse_others(launches: list[_Launch], kernels: list[_Kernel], cell: str) -> None:
+    """Raises UsageError where the launches are not those that the kernels sum.
+
+    An import that was ended between two of its files leaves such a pair, a copied file too.
+    """
+    if any(kernel.launches is None for kernel in kernels):
+        return  # another tool's file, which does not say how many it sums
+    summed = sum(kernel.launches or 0 for kernel in kernels)
+    took = math.fsum(kernel.kernel_time_ns or 0.0 for kernel in kernels)
+    counted = math.fsum(launch.duration_ns or 0.0 for launch in launches)
+    is_timed = all(kernel.kernel_time_ns is not None for kernel in kernels)
+    if len(launches) == summed and (not is_timed or math.isclose(took, counted, rel_tol=1e-9)):
+        return
+    raise UsageError(
+        f"{len(launches)} launches of {counted:.15g} ns, and ncu_kernels.json sums {summed} of "
+        f"{took:.15g} ns: the two files are not of one import",
+        where=f"cells/{cell}/launches.json",
+        hint="import the bundle again: solscope campaign add SLUG --cell CELL BUNDLE",
+    )
 
 
 def _extent(extent: tuple[int, int, int] | None) -> str | None:

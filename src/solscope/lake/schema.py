@@ -56,7 +56,7 @@ _KEYS: Final = (
         "chip, a key of the ceilings (`h100_sxm`), or `unknown`; partition",
         required=True,
     ),
-    _text("month", "`YYYY-MM` of the capture, else of the import; partition", required=True),
+    _text("month", "`YYYY-MM` of the capture in UTC, else of the import; partition", required=True),
     _text("publish_id", "digest of the publish's content", required=True),
     _text("campaign", "slug of the campaign, its experiment id", required=True),
 )
@@ -114,7 +114,7 @@ KERNELS: Final = (
     _text("block_limit_factors_json", "all that limit resident blocks, as JSON"),
     _text("absent_because_json", "why a column is null, by its key, as JSON"),
     _text("more_json", "further keys of the campaign's file, as JSON"),
-    _text("captured_at", "when the capture began, else when it was imported", since=2),
+    _text("captured_at", "when the capture began, else when it was imported; UTC", since=2),
     _text("grid", "blocks, `XxYxZ`", since=2),
     _text("block", "threads of a block, `XxYxZ`", since=2),
     _text("kind", "what a result stands for, such as `kernel` or `range`", since=2),

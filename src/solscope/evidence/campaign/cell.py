@@ -131,9 +131,12 @@ _JUDGED = (
     *KEYS,
     "launches",
     "time_share",
+    "bound",
     "is_at_roof",
+    "tensor_engagement",
     "speed_of_light_profiled",
     "speed_of_light_datasheet",
+    *(field.name for field in dataclasses.fields(Conditions) if field.name != "chip"),
 )
 
 
@@ -142,7 +145,8 @@ def _refuse_edited(kernels: list[dict[str, Any]], analysis: Analysis, where: str
     for index, (said, row) in enumerate(zip(kernels, analysis.kernels, strict=True)):
         ours = _kernel(row, analysis)
         for key in _JUDGED:
-            if key in said and said[key] != ours[key]:
+            expected = list(ours[key]) if isinstance(ours[key], tuple) else ours[key]
+            if key in said and said[key] != expected:
                 raise ReportError(
                     f"kernels[{index}].{key} is {said[key]!r} and was measured as {ours[key]!r}: "
                     "the file was changed by hand",
