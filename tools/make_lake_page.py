@@ -29,7 +29,8 @@ being written or after one was killed.
 - **Once.** `publish_id` is a digest of the rows. The same campaign again writes nothing; a broken
   try is replaced by the next one.
 - **One state.** A changed campaign takes the place of its older self in a single commit. The older
-  rows stay in the data tables, no longer named by `campaigns`.
+  rows stay in the data tables, no longer named by `campaigns`. Another campaign of the same slug,
+  which shares neither an import nor a name and a cell with it, is refused without `--replace`.
 - **Many publishers.** Each step is an optimistic Delta commit; who loses a race does that step
   again. On S3 this rests on conditional writes, which the store must offer (`If-None-Match`).
 - **Proven or DRAFT.** What the gates refuse is refused. With `--no-strict` it is published as

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -335,3 +336,56 @@ def test_captures_of_two_time_zones_fall_into_the_month_of_utc(tmp_path: Path) -
         ("2026-12", "2026-12-31T23:30:00+00:00"),
         ("2027-01", "2027-01-01T01:00:00+00:00"),
     ]
+
+
+def two_of_one_slug(root: Path) -> None:
+    """Campaigns ``decode`` of two people, who know nothing of each other."""
+    for salt, home in enumerate(("ours", "theirs")):
+        folder = made.campaign(root / home, "decode", salt=salt)
+        (folder / "cells" / "c1").rename(folder / "cells" / home)
+
+
+def test_another_campaign_of_the_same_slug_keeps_its_place(tmp_path: Path) -> None:
+    two_of_one_slug(tmp_path)
+    made.put(tmp_path / "ours", "decode", tmp_path / "lake")
+    for yes in (False, True):
+        with pytest.raises(UsageError, match=r"another campaign decode: .* with ours") as refused:
+            made.put(tmp_path / "theirs", "decode", tmp_path / "lake", yes=yes)
+        assert "--replace" in (refused.value.hint or "")
+    sql = "SELECT DISTINCT cell FROM kernels"
+    assert ask(tmp_path / "lake", sql) == [("ours",)]
+    made.put(tmp_path / "theirs", "decode", tmp_path / "lake", replace=True)
+    assert ask(tmp_path / "lake", sql) == [("theirs",)]
+
+
+def test_a_campaign_that_lost_a_cell_or_got_a_new_name_is_the_same(tmp_path: Path) -> None:
+    folder = made.campaign(tmp_path, "decode")
+    made.cell(folder, "c2", [made.kernel("k")])
+    made.put(tmp_path, "decode", tmp_path / "lake")
+    shutil.rmtree(folder / "cells" / "c1")
+    (folder / "config.yaml").write_text("name: A better title\n")
+    made.put(tmp_path, "decode", tmp_path / "lake")
+    assert ask(tmp_path / "lake", "SELECT DISTINCT cell FROM kernels") == [("c2",)]
+    made.campaign(tmp_path, "decode", salt=1)  # measured anew, under the older name
+    (folder / "config.yaml").write_text("name: A better title\n")
+    made.put(tmp_path, "decode", tmp_path / "lake")
+    assert len(ask(tmp_path / "lake", "SELECT DISTINCT cell FROM kernels")) == 2
+
+
+def test_a_campaign_that_won_the_race_for_a_slug_keeps_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_of_one_slug(tmp_path)
+    write = delta._replace
+
+    def raced(lake: delta.Lake, name: str, *args: Any) -> int:
+        """The other publishes between our look and our commit."""
+        if name == schema.COMMITS:
+            monkeypatch.setattr(delta, "_replace", write)
+            made.put(tmp_path / "theirs", "decode", tmp_path / "lake")
+        return write(lake, name, *args)
+
+    monkeypatch.setattr(delta, "_replace", raced)
+    with pytest.raises(UsageError, match=r"another campaign decode: .* with theirs"):
+        made.put(tmp_path / "ours", "decode", tmp_path / "lake")
+    assert ask(tmp_path / "lake", "SELECT DISTINCT cell FROM kernels") == [("theirs",)]

@@ -46,6 +46,9 @@ class PublishRequest:
     campaigns: str = option("The folder of all campaigns.", default="campaigns")
     strict: bool = option("Refuse what the gates refuse; the default.", default=False)
     no_strict: bool = option("Publish as DRAFT in spite of gaps.", default=False)
+    replace: bool = option(
+        "Take the place of another campaign of this slug in the lake.", default=False
+    )
     yes: bool = option("Really write; a rehearsal without it.", default=False)
     store: tuple[str, ...] = option(
         "An option of the object store, KEY=VALUE, such as AWS_ENDPOINT_URL=... May be repeated.",
@@ -78,8 +81,10 @@ def publish(request: PublishRequest, world: World, *, judge: Judge) -> Outcome:
     )
     refused = bool(judgement.gaps) and not request.no_strict
     written = None
+    if not (refused or request.replace):
+        delta.refuse_another(lake, made)
     if request.yes and not refused:
-        written = delta.publish(lake, made)
+        written = delta.publish(lake, made, replace=request.replace)
     known = written.already_there if written else not refused and delta.is_published(lake, made)
     done = Publication(
         campaign=source.slug,

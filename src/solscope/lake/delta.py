@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from solscope.errors import LakeError
+from solscope.errors import LakeError, UsageError
 from solscope.lake import schema, trouble
 from solscope.model.lake import LakeRows, Row
 
@@ -96,12 +96,22 @@ def is_published(lake: Lake, rows: LakeRows) -> bool:
     return table is not None and rows.publish_id in _committed(table, rows.campaign)
 
 
-def publish(lake: Lake, rows: LakeRows, *, pause: Callable[[float], None] = time.sleep) -> Written:
+def publish(
+    lake: Lake,
+    rows: LakeRows,
+    *,
+    replace: bool = False,
+    pause: Callable[[float], None] = time.sleep,
+) -> Written:
     """Put all rows of a publish into the lake, or nothing that a reader would see.
 
-    Raises LakeError; what was in the lake before is then still there and still readable.
+    ``replace`` lets it take the place of another campaign of this slug. Raises UsageError where
+    there is one otherwise, LakeError; what was in the lake before is then still there and still
+    readable.
     """
     _prepare(lake)
+    if not replace:
+        refuse_another(lake, rows)
     if is_published(lake, rows):
         return Written(already_there=True)
     retries = 0
@@ -111,8 +121,42 @@ def publish(lake: Lake, rows: LakeRows, *, pause: Callable[[float], None] = time
             retries += _replace(lake, name, content, mine, pause)
     # One campaign, one row: a newer publish takes the place of the older in a single commit.
     mine = f"campaign = '{rows.campaign}'"
-    retries += _replace(lake, schema.COMMITS, rows.tables[schema.COMMITS], mine, pause)
+    # Asked again of the table that is written to: who was first may be another campaign.
+    check = None if replace else (lambda: refuse_another(lake, rows))
+    retries += _replace(lake, schema.COMMITS, rows.tables[schema.COMMITS], mine, pause, check)
     return Written(already_there=False, retries=retries)
+
+
+def refuse_another(lake: Lake, rows: LakeRows) -> None:
+    """Raises UsageError where the lake's campaign of this slug is another one.
+
+    It is the same where a cell's import is still there, or where it bears the same name and a cell
+    of the same id: then it was measured anew.
+    """
+    commits, receipts = open_table(lake, schema.COMMITS), open_table(lake, "receipts")
+    if commits is None or receipts is None:
+        return
+    slug = f"campaign = {_quoted(rows.campaign)}"
+    for publish, name in _ask(commits, f"select publish_id, name from asked where {slug}"):
+        own = f"publish_id = {_quoted(str(publish))} and artifact is not null"
+        files = _ask(receipts, f"select cell, artifact, sha256 from asked where {own}")
+        ours = [(r["cell"], r.get("artifact"), r.get("sha256")) for r in rows.tables["receipts"]]
+        cells = {str(cell) for cell, *_ in files}
+        (title,) = (row["name"] for row in rows.tables[schema.COMMITS])
+        is_kept = not _imports(files).isdisjoint(_imports(ours))
+        if is_kept or (name == title and not cells.isdisjoint(cell for cell, *_ in ours)):
+            continue
+        raise UsageError(
+            f"the lake holds another campaign {rows.campaign}: {name!r} with "
+            f"{', '.join(sorted(cells)) or 'no cell'}",
+            where=lake.location,
+            hint="choose another slug, or let this one take its place with --replace",
+        )
+
+
+def _imports(files: Iterable[tuple[object, ...]]) -> set[object]:
+    """Digests of the cells' own files, of which each holds when it was imported."""
+    return {digest for _cell, path, digest in files if str(path).endswith("/ncu_kernels.json")}
 
 
 def _check(table: DeltaTable, uri: str) -> None:
@@ -132,18 +176,27 @@ def _check(table: DeltaTable, uri: str) -> None:
 
 
 def _committed(table: DeltaTable, campaign: str) -> set[str]:
-    """The publishes of a campaign that stand.
+    """The publishes of a campaign that stand."""
+    sql = f"select publish_id from asked where campaign = {_quoted(campaign)}"
+    return {str(publish) for (publish,) in _ask(table, sql)}
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _ask(table: DeltaTable, sql: str) -> list[tuple[object, ...]]:
+    """The rows of a query on one table, called ``asked``.
 
     Asked of Delta's own engine: Arrow's scanner leaves threads behind that can abort a process
     which ends right afterwards.
     """
     from deltalake import QueryBuilder
 
-    quoted = campaign.replace("'", "''")
-    asked = f"select publish_id from committed where campaign = '{quoted}'"
     with trouble.explained(str(table.table_uri)):
-        found = QueryBuilder().register("committed", table).execute(asked).read_all()
-    return {str(value) for value in found["publish_id"].to_pylist()}
+        found = QueryBuilder().register("asked", table).execute(sql).read_all()
+    columns = [found[name].to_pylist() for name in found.schema.names]
+    return list(zip(*columns, strict=True))
 
 
 def _prepare(lake: Lake) -> None:
@@ -207,8 +260,12 @@ def _replace(
     rows: tuple[Row, ...],
     predicate: str,
     pause: Callable[[float], None],
+    check: Callable[[], None] | None = None,
 ) -> int:
-    """Put rows in the place of those that match, in one commit. Returns how many races it lost."""
+    """Put rows in the place of those that match, in one commit. Returns how many races it lost.
+
+    ``check`` raises where they may not, as the table now stands.
+    """
     from deltalake import write_deltalake
     from deltalake.exceptions import CommitFailedError
 
@@ -217,6 +274,8 @@ def _replace(
         table = open_table(lake, name)
         if table is None:
             raise LakeError("the table has gone while it was written", where=lake.uri(name))
+        if check is not None:
+            check()
         with trouble.explained(lake.uri(name)):
             try:
                 write_deltalake(table, content, mode="overwrite", predicate=predicate)
