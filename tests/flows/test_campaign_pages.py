@@ -162,22 +162,27 @@ def test_numbers_of_the_context_stand_as_they_were_stated(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("totals", "rates", "height"),
+    ("totals", "rates", "dtype", "height"),
     [
-        ({}, {}, "90.0 % of h100_sxm.fp8_dense_pflops"),
-        ({"tensor_engagement": "none"}, {}, "90.0 % of h100_sxm.fp32_tflops"),
-        ({}, {"tensor:bf16": 1e12}, "90.0 % of h100_sxm.bf16_dense_pflops"),
+        ({}, {}, None, "90.0 % of h100_sxm.fp8_dense_pflops"),
+        ({"tensor_engagement": "none"}, {}, "int8", "90.0 % of h100_sxm.fp32_tflops"),
+        ({}, {"tensor:bf16": 1e12}, "int8", "90.0 % of h100_sxm.bf16_dense_pflops"),
+        ({}, {}, "int8", "90.0 % of h100_sxm.int8_dense_pops"),
     ],
-    ids=["nothing known", "no tensor work", "tensor work in BF16"],
+    ids=["nothing known", "no tensor work", "tensor work in BF16", "INT8 by its name"],
 )
 def test_a_height_is_of_the_ceiling_that_the_kernel_can_reach(
-    totals: dict[str, Any], rates: dict[str, float], height: str
+    totals: dict[str, Any], rates: dict[str, float], dtype: str | None, height: str
 ) -> None:
     busy = {"sm_busy_pct": 90.0, **totals}
-    cell = a_cell(a_busy_kernel(category="MoE", totals=busy, rates=rates))
+    cell = a_cell(a_busy_kernel(category="MoE", totals=busy, rates=rates, dtype=dtype))
     chip = a_chip()
-    fp8 = replace(chip.ceilings["bf16_dense_pflops"], key="h100_sxm.fp8_dense_pflops")
-    chip = replace(chip, ceilings={**chip.ceilings, "fp8_dense_pflops": fp8})
+    of = chip.ceilings["bf16_dense_pflops"]
+    more = {
+        name: replace(of, key=f"h100_sxm.{name}")
+        for name in ("fp8_dense_pflops", "int8_dense_pops")
+    }
+    chip = replace(chip, ceilings={**chip.ceilings, **more})
     (row,) = cell.analysis.kernels
     cell = replace(cell, analysis=replace(cell.analysis, kernels=(replace(row, chip=chip),)))
     said = scatter.of_cell(cell, {"MoE": "fp8_dense_pflops"}).placed_by_percent

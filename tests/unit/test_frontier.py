@@ -38,6 +38,17 @@ def test_a_win_is_share_times_the_rest_to_the_roof() -> None:
     assert fma.score == pytest.approx((fma.max_win or 0) / COSTS["kernel"])
 
 
+def test_a_collective_can_win_all_of_its_time_and_stands_at_no_roof() -> None:
+    # Half of the time, at 32 % of DRAM: what it waits for is its peers, and compute can hide it.
+    peers = a_kernel("all_reduce", us=100, bound="peers", rates={"dram": 0.32 * 3.352e12})
+    levers = frontier.rank(a_campaign(a_cell(peers, a_fma_kernel(us=100)))).open
+    (lever,) = [lever for lever in levers if "all_reduce" in lever.what]
+    assert (lever.max_win, lever.confidence) == (pytest.approx(0.5), "times")
+    unmeasured = a_kernel("all_reduce", us=100, bound="peers")
+    (alone,) = frontier.rank(a_campaign(a_cell(unmeasured))).open
+    assert alone.max_win == 1.0
+
+
 def test_the_end_to_end_share_scales_the_win_and_names_its_basis() -> None:
     cell = a_cell(a_fma_kernel())
     whole = frontier.rank(a_campaign(cell)).open[0]

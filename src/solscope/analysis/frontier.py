@@ -1,7 +1,8 @@
 """A campaign in, its levers out: what to change, the most it can win, what it costs.
 
 The most that a kernel can win is its share of the time times what it lacks to the speed of
-light. Levers are ranked by that over the relative cost of the change.
+light; of a collective, which waits for peers and for no roof, it is its whole share. Levers are
+ranked by that over the relative cost of the change.
 """
 
 from __future__ import annotations
@@ -239,7 +240,7 @@ def _lever(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lev
         what=f"{first.totals.name}: {what}",
         max_win=win,
         basis=_basis(campaign),
-        confidence="counted" if win is not None else "percentages",
+        confidence=_confidence(rows, win),
         cost=cost,
         gate=target,
         rests_on=f"{share:.1%} of {cell.id}'s kernel time{shapes}; {grounds}",
@@ -252,13 +253,14 @@ def _lever(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lev
 
 def _win(rows: Sequence[KernelVerdict]) -> float | None:
     """What all shapes lack to their roofs, as a share; ``None`` where one's roof is not known."""
-    total = 0.0
-    for row in rows:
-        best = row.point.profiled_binding
-        if best is None:
-            return None
-        total += (row.time_share or 0.0) * max(1.0 - best.value, 0.0)
-    return total
+    lacks = [_lacks(row) if row.time_share is not None else 0.0 for row in rows]
+    return None if None in lacks else sum(lack or 0.0 for lack in lacks)
+
+
+def _confidence(rows: Sequence[KernelVerdict], win: float | None) -> str:
+    if win is None:
+        return "percentages"
+    return "times" if all(row.verdict.bound == "peers" for row in rows) else "counted"
 
 
 _ALONE = 0.995
@@ -338,7 +340,7 @@ def next_of(kernels: Sequence[KernelVerdict]) -> Lever | None:
         what=f"{row.totals.name}: {what}",
         max_win=win,
         basis="the profiled kernel time",
-        confidence="percentages" if win is None else "counted",
+        confidence=_confidence([row], win),
         cost=cost,
         gate=gate,
         rests_on=row.verdict.grounds[0] if row.verdict.grounds else row.verdict.bound,
@@ -350,6 +352,10 @@ def next_of(kernels: Sequence[KernelVerdict]) -> Lever | None:
 
 def _lacks(row: KernelVerdict) -> float | None:
     best = row.point.profiled_binding
-    if best is None or row.time_share is None:
+    if row.time_share is None:
+        return None
+    if row.verdict.bound == "peers":
+        return row.time_share  # all of it can hide behind compute: it stands at no roof
+    if best is None:
         return None
     return row.time_share * max(1.0 - best.value, 0.0)

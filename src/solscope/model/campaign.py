@@ -234,8 +234,8 @@ class Lever:
 
     ``max_win`` is the most that it can win, as a share (0 to 1) of the time that ``basis``
     names; ``None`` where the speed of light is not known. ``share`` is the kernel's own
-    of that time. ``confidence`` is ``counted``, ``percentages`` or ``stated``; ``cost`` a class
-    of ``COSTS``.
+    of that time. ``confidence`` is ``counted``, ``times`` (of a collective, whose whole time may
+    hide), ``percentages`` or ``stated``; ``cost`` a class of ``COSTS``.
     """
 
     id: str

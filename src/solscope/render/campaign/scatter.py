@@ -73,11 +73,15 @@ def _ceiling(row: KernelVerdict, category_ceilings: Mapping[str, str]) -> Ceilin
     ceiling = row.chip.ceilings.get("fp32_tflops" if name == "dram" else name)
     if ceiling is None or not ceiling.units.endswith(("FLOP/s", "OP/s")):
         return None
-    return row.chip.ceilings.get(_own(row), ceiling)
+    return row.chip.ceilings.get(_own(row, "_dense_" in name), ceiling)
 
 
-def _own(row: KernelVerdict) -> str:
-    """The ceiling of the type that its tensor cores ran on, of FP32 where they did nothing."""
+def _own(row: KernelVerdict, is_tensor_family: bool) -> str:
+    """The ceiling of the type that its tensor cores ran on, of FP32 where they did nothing.
+
+    Where that was not counted, of the type that its name bears, if its family is one that runs on
+    tensor cores.
+    """
     if row.totals.tensor_engagement == "none":
         return "fp32_tflops"
     types = [
@@ -85,6 +89,8 @@ def _own(row: KernelVerdict) -> str:
         for standing in sorted(row.point.profiled, key=lambda s: -s.value)
         if standing.resource.startswith("tensor:")
     ]
+    if not types and is_tensor_family and row.identity.dtype is not None:
+        types = [row.identity.dtype]
     unit = "pops" if types and types[0].startswith("int") else "pflops"
     return f"{types[0]}_dense_{unit}" if types else ""
 
