@@ -218,6 +218,11 @@ def test_next_keeps_the_hand_off_and_peoples_findings(home: Path) -> None:
     assert "words of people" in kept
     assert "wider tiles: slower" in kept
     assert "turn graphs on" in kept
+    # 90 % of end-to-end time beside shares of the profiled kernel time: no like with like.
+    assert "wins are shares of different times" in outcome.text
+    assert "Wins are shares of different times" in kept
+    Path("campaigns/dec/config.yaml").write_bytes(CONFIG + b"end_to_end_share: 0.5\n")
+    assert "different times" not in next_flow.run(next_flow.NextRequest(slug="dec"), World()).text
 
 
 def test_the_hand_off_keeps_peoples_line_ends_and_says_what_it_leaves_out(home: Path) -> None:

@@ -223,6 +223,7 @@ def test_findings_are_read_in_order(tmp_path: Path) -> None:
         ("{id: a, title: t, status: not done, next_lever: ' '}", "has no next_lever"),
         ("{id: a, title: t, status: maybe, next_lever: x}", "status|Invalid"),
         ("{id: a, title: t, status: closed negative, next_lever: x}", "does not say why"),
+        ("{id: a, title: t, status: closed negative, next_lever: x, why: TBD}", "not say why"),
         ("{id: a, title: t, status: done, next_lever: x, cost: huge}", "costs are"),
         ("{id: a, title: t, status: done, next_lever: x, max_win: 3}", "no share"),
         ("{id: a, title: t, status: done, next_lever: x, color: red}", "color"),

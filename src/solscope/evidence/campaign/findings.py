@@ -68,7 +68,7 @@ def _check(row: _Row, seen: set[str], where: str) -> None:
         problem = "has no next_lever"
     elif row.status in _OPEN and is_nothing(row.next_lever):
         problem = f"is {row.status.value} and its next_lever is {row.next_lever!r}"
-    elif row.status is FindingStatus.CLOSED_NEGATIVE and not (row.why or "").strip():
+    elif row.status is FindingStatus.CLOSED_NEGATIVE and is_nothing(row.why or ""):
         problem = "is closed negative and does not say why"
     elif row.cost is not None and row.cost not in COSTS:
         problem = f"has cost {row.cost!r}; costs are {', '.join(COSTS)}"

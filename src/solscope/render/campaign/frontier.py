@@ -32,12 +32,25 @@ def terminal(found: Sequence[tuple[Campaign, Frontier]], *, width: int) -> str:
         lines += _lever(rank, slug if several else "", lever, max(width, 60))
     if len(rows) > MOST_LEVERS:
         lines.append(f"and {len(rows) - MOST_LEVERS} smaller levers: --format json lists all")
+    if note := _of_unlike_wholes([lever for _slug, lever in rows]):
+        lines += wrapped(note, "", max(width, 60))
     lines += [
         line
         for campaign, frontier in found
         for line in _closed(campaign, frontier, max(width, 60), several=several)
     ]
     return "\n".join(lines)
+
+
+def _of_unlike_wholes(levers: Sequence[Lever]) -> str:
+    """What a reader must know where wins are shares of different times; else empty."""
+    bases = {lever.basis for lever in levers if lever.max_win is not None}
+    if len(bases) < 2:
+        return ""
+    return (
+        "wins are shares of different times, so their order is rough: state end_to_end_share in "
+        "config.yaml to make them all shares of end-to-end time"
+    )
 
 
 def _lever(rank: int, slug: str, lever: Lever, width: int) -> Iterator[str]:
@@ -107,6 +120,9 @@ def _handoff(campaign: Campaign, frontier: Frontier, tier: str) -> Iterator[str]
             yield ""
             left = len(frontier.open) - MOST_LEVERS
             yield f"And {left} smaller levers: `solscope next --format json` lists all."
+        if note := _of_unlike_wholes(frontier.open):
+            yield ""
+            yield f"{note[0].upper()}{note[1:]}."
     else:
         wall = campaign.config.wall
         yield "No lever is open. " + (
