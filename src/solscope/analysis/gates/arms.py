@@ -139,9 +139,7 @@ def _alike(ours: _Measured, theirs: _Measured, varies: Sequence[str]) -> Iterato
     where = f"{ours[0].id} against {theirs[0].id}"
     forbidden = [name for name in varies if name.startswith(FIXED)]
     differing = [name for name in one.differences(other) if name not in varies or name in forbidden]
-    # The same code in the same context runs the same launches, unless something was changed.
-    same_problem = bool(varies) or _names(ours[1]) != _names(theirs[1])
-    facts = tuple(matched_sets(_conditions(*ours), _conditions(*theirs), same_problem=same_problem))
+    facts = tuple(matched_sets(_conditions(*ours), _conditions(*theirs), same_problem=True))
     differing += [
         f"{fact.name} ({fact.a} against {fact.b})" for fact in facts if fact.state == "differs"
     ]
@@ -150,6 +148,8 @@ def _alike(ours: _Measured, theirs: _Measured, varies: Sequence[str]) -> Iterato
     unknown = [fact.name for fact in facts if fact.state == "unknown"]
     said = [f"the arms differ in {', '.join(differing)}"] if differing else []
     said += [f"not known of both arms: {', '.join(unknown)}"] if unknown else []
+    if _names(ours[1]) == _names(theirs[1]) and not one.differences(other):
+        said.append("both run the same kernels in the same context: nothing tells them apart")
     if ours[0].id != theirs[0].id:
         said += _trials(one.grounding.trials, other.grounding.trials)
     if said:
