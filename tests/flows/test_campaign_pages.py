@@ -11,15 +11,24 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 from tests.analyses import a_chip
-from tests.campaigns import a_busy_kernel, a_cell, a_fma_kernel, a_tensor_kernel, grounded
+from tests.campaigns import (
+    a_busy_kernel,
+    a_cell,
+    a_comparison,
+    a_fma_kernel,
+    a_tensor_kernel,
+    grounded,
+)
 
+from solscope.analysis import frontier
 from solscope.evidence.campaign import folder as folders
-from solscope.flows import report
+from solscope.flows import gate, report
 from solscope.flows.world import World
 from solscope.model.campaign import Cell
-from solscope.model.context import Trials
+from solscope.model.context import Regime, Trials
 from solscope.model.finding import Finding, Severity
-from solscope.render.campaign import content, scatter
+from solscope.render.campaign import content, pdf, scatter
+from solscope.render.campaign import html as html_page
 from solscope.render.view import page as view
 
 
@@ -210,3 +219,31 @@ def test_a_percentage_above_100_says_of_which_clock_and_ceiling(home: Path) -> N
     render(a_cell(*kernels))
     assert section("observations", "mechanisms").count(fact) == 1
     assert fact in pdf_text()
+
+
+def test_a_verdict_on_two_arms_says_what_it_is_on_the_first_page() -> None:
+    compared = a_comparison()
+    shown = content.content(compared, gate.judge(compared, World()), frontier.rank(compared))
+    said = "TPOT 12.1 ± 0.3 ms against 14 ± 0.2 ms: 13.6% lower, beyond their spreads"
+    assert shown["headline"].startswith("my GEMM against cuBLAS nvjet: same context")
+    assert said in shown["headline"]
+    assert [(row["took"], row["trials"]) for row in shown["rubric"]] == [
+        ("240 µs in 1 launch", "TPOT 12.1 ± 0.3 ms, n = 5"),
+        ("240 µs in 1 launch", "TPOT 14 ± 0.2 ms, n = 5"),
+    ]
+    scatters = [scatter.of_cell(cell, {}) for cell in compared.cells]
+    drawn = {**shown, "drawn": 1}
+    first = PdfReader(BytesIO(pdf.document(drawn, scatters))).pages[0].extract_text()
+    first = " ".join(first.replace("\u200b", "").split())
+    assert said in first
+    assert "TPOT 14 ± 0.2 ms, n = 5" in first
+    assert html_page.page(drawn, scatters).count(said) >= 2
+
+
+def test_arms_that_are_not_alike_have_no_headline() -> None:
+    theirs = a_cell(a_tensor_kernel(), cell_id="baseline", context=grounded(trials=None))
+    theirs = replace(theirs, context=replace(theirs.context, regime=Regime(state="cold")))
+    other = a_comparison(theirs=theirs)
+    shown = content.content(other, gate.judge(other, World()), frontier.rank(other))
+    assert shown["headline"] == ""
+    assert shown["rubric"][1]["trials"] == "–"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -66,6 +67,10 @@ class Arm:
     axes: Mapping[str, int]
     cell: str | None = None
     kernel: str | None = None
+
+    def picks(self, name_full: str) -> bool:
+        """Whether a kernel of this full name is the arm's."""
+        return self.kernel is None or re.search(self.kernel, name_full) is not None
 
     def text(self) -> str:
         """The axes as people write them, such as ``K4/R1/H4/P4/A1``."""

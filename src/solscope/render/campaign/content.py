@@ -17,7 +17,7 @@ from solscope.model.campaign import (
 )
 from solscope.model.context import SECTIONS, Trials, exact
 from solscope.model.finding import Severity
-from solscope.render.campaign import comparison
+from solscope.render.campaign import arms, comparison
 from solscope.render.campaign.frontier import win
 from solscope.render.view import numbers
 from solscope.render.view import page as view
@@ -79,14 +79,8 @@ def content(campaign: Campaign, verdict: CampaignVerdict, frontier: Frontier) ->
         "mechanisms": [_mechanism(cell, row) for cell, row in rows],
         "provenance": [_source(cell, page) for cell, page in pages],
         "ceilings": _ceilings(pages),
-        "rubric": [
-            {"side": side, "name": clean(arm.name), "grades": arm.text(), "cell": arm.cell or ""}
-            for side, arm in (
-                ("candidate", campaign.config.candidate),
-                ("baseline", campaign.config.baseline),
-            )
-            if arm is not None
-        ],
+        "rubric": list(arms.rows(campaign)),
+        "headline": arms.headline(campaign, verdict),
         "exempt": clean(campaign.config.krhpa_exempt_reason or "").rstrip("."),
     }
 
@@ -167,7 +161,7 @@ def _lever(lever: Lever) -> dict[str, str]:
     }
 
 
-def _cell(cell: Cell, page: view.Page) -> dict[str, str]:
+def _cell(cell: Cell, page: view.Page) -> dict[str, Any]:
     rigor = cell.context.grounding.sol_rigor
     trials = cell.context.grounding.trials
     return {
@@ -178,6 +172,7 @@ def _cell(cell: Cell, page: view.Page) -> dict[str, str]:
         "time": page.total_time,
         "rigor": rigor or "not stated",
         "trials": _value(trials),
+        "has_trials": trials is not None,
         "complete": "yes" if page.complete else "no",
     }
 
