@@ -141,6 +141,13 @@ ROWS: list[Row] = [
         REFUTED,
         "h100_sxm has no ceiling nonsense",
     ),
+    (
+        "a kernel above its roof",
+        lambda: a_campaign(a_cell(a_tensor_kernel(rates={"tensor:bf16": 1.2 * 948.9e12}))),
+        "ceiling",
+        REFUTED,
+        "stands at 120.0% of",
+    ),
     ("no ceiling key", lambda: of(grounded(ceiling_key=None)), "ceiling", DRAFT, "no ceiling"),
     ("chip in no table", lambda: _no_chip(), "ceiling", DRAFT, "in no ceilings table"),
     # --- trials -----------------------------------------------------------------------------

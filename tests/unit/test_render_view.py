@@ -274,3 +274,21 @@ def test_a_roof_that_is_not_claimed_says_what_was_not_counted(
 ) -> None:
     shown = rows.row(a_kernel("k", us=10, bound="l2", **changes), 1, "r.ncu-rep")
     assert shown.at_roof == f"not claimed: {words}"
+
+
+def test_integer_work_is_counted_in_operations_and_not_in_flop() -> None:
+    work = flop_totals(fp64=0.0, fp32=1e9, fp16=0.0, tensor={"int8": 80e9}, total=81e9)
+    kernel = a_kernel(
+        "igemm",
+        us=100,
+        bound="tensor:int8",
+        flop=work,
+        flop_total=81e9,
+        dram_read=50e6,
+        dram_write=31e6,
+        rates={"dram": 0.81e12},
+        totals={"intensity_pair": (81e9, 81e6)},
+    )
+    (row,) = page(an_analysis(kernel)).rows
+    assert row.flop_rate.text == "810 TOP/s"
+    assert row.intensity.text == "1,000 OP/B"

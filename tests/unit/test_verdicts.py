@@ -373,3 +373,14 @@ def test_an_idle_tensor_pipe_says_nothing_of_scalar_work_without_a_roof() -> Non
     result = verdicts.judge(PLAIN, totals, roofline.place(totals, None))
     assert (result.bound, result.is_at_roof) == ("unmeasured", None)
     assert "FP64" in result.grounds[0]
+
+
+def test_integer_tensor_work_is_said_in_operations() -> None:
+    standing = Standing(
+        resource="tensor:int8",
+        value=0.9,
+        achieved=1.6e15,
+        peak=1.8e15,
+        ceiling="h100_sxm.int8_dense_pops",
+    )
+    assert verdicts._standing_text(standing) == "tensor INT8 90.0 % of 1.8 POP/s (1.6 POP/s)"

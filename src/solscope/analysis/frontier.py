@@ -184,7 +184,7 @@ def _timing(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Le
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return Lever(
         id=f"{cell.id}:untimed",
-        what=f"time {shown}: no duration was collected",
+        what=f"time {shown}: no duration was measured",
         max_win=None,
         basis=_basis(campaign),
         confidence="percentages",

@@ -88,7 +88,8 @@ def _standing_text(standing: Standing) -> str:
     percent = f"{100 * standing.value:.1f} %"
     if standing.resource == "l2":
         return f"L2 busy {percent} ({_si(standing.achieved)}B/s of L2 traffic)"
-    unit = _RATE_UNITS.get(standing.resource, "FLOP/s")
+    work = "OP/s" if standing.resource.startswith("tensor:int") else "FLOP/s"
+    unit = _RATE_UNITS.get(standing.resource, work)
     clock = f" at {standing.clock_hz / 1e9:.2f} GHz" if standing.clock_hz else ""
     return (
         f"{_label(standing.resource)} {percent} of {_si(standing.peak)}{unit}{clock} "

@@ -21,6 +21,10 @@ from solscope.model.roofline import Chip
 from solscope.model.verdict import KernelVerdict
 
 LEAST_TRIALS = 3
+MOST_OF_A_ROOF = 1.10
+"""Counters of different passes explain a few percent above a roof; real reports show 1.04."""
+LEAST_SHARE = 0.01
+"""Below 1 % of the time kernels are too short for their passes to agree."""
 # Words of products that say nothing of the model: a maker, a line, a form factor, a memory.
 _NO_MODEL = re.compile(
     r"nvidia|geforce|quadro|tesla|rtx|gtx|pro|gpu|graphics|laptop|sxm\d*|pcie|nvl\d*|hbm\d*e?"
@@ -67,7 +71,14 @@ def ceiling(campaign: Campaign) -> Iterator[GateResult]:
         used = set(chips)
         stated, _, metric = (cell.context.grounding.ceiling_key or "").partition(".")
         hardware = cell.context.identity.hardware
-        if not used:
+        if impossible := _above_its_roof(cell):
+            yield refuted(
+                "ceiling",
+                impossible,
+                cell.id,
+                "capture it again; or correct --hw-key, or lay ceilings of this device over ours",
+            )
+        elif not used:
             yield draft(
                 "ceiling",
                 "the device is in no ceilings table: nothing stands against a data sheet",
@@ -107,6 +118,22 @@ def ceiling(campaign: Campaign) -> Iterator[GateResult]:
             )
         else:
             yield passed("ceiling", f"percentages are of {stated}", cell.id)
+
+
+def _above_its_roof(cell: Cell) -> str:
+    """A kernel that stands where none can, and that matters; empty where there is none."""
+    found = [
+        (row, best)
+        for row in cell.analysis.kernels
+        if (best := row.point.profiled_binding) is not None and best.value > MOST_OF_A_ROOF
+    ]
+    if not found or sum(row.time_share or 0.0 for row, _best in found) < LEAST_SHARE:
+        return ""
+    row, best = found[0]
+    return (
+        f"{row.totals.name} stands at {best.value:.1%} of {best.ceiling}: nothing runs there, so "
+        "its work, its time or its chip is wrong"
+    )
 
 
 def _differing(cell: Cell) -> str:

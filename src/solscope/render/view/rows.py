@@ -143,7 +143,7 @@ def row(
         sheet=binding(point.datasheet_binding, device, sm_clock, stated),
         intensity=_intensity(verdict),
         flop_rate=Cell(
-            text=numbers.amount(point.flop_per_s, "FLOP/s"),
+            text=numbers.amount(point.flop_per_s, f"{_work_unit(verdict)}/s"),
             raw=point.flop_per_s,
         ),
         dram_rate=_dram_rate(verdict),
@@ -243,7 +243,19 @@ def _intensity(verdict: KernelVerdict) -> Cell:
     point = verdict.point
     if point.is_l2_resident:
         return Cell(text="L2-resident", note="DRAM traffic near zero: no DRAM intensity")
-    return Cell(text=numbers.intensity(point.intensity), raw=point.intensity)
+    text = numbers.intensity(point.intensity).replace("FLOP", _work_unit(verdict))
+    return Cell(text=text, raw=point.intensity)
+
+
+def _work_unit(verdict: KernelVerdict) -> str:
+    """``OP`` where most of the counted work is the tensor cores' on integers, else ``FLOP``."""
+    flop = verdict.totals.flop
+    integers = sum(
+        work
+        for dtype, work in (flop.tensor or {}).items()
+        if bounds.unit(f"tensor:{dtype}") == "OP"
+    )
+    return "OP" if flop.total is not None and integers > flop.total / 2 else "FLOP"
 
 
 def _dram_rate(verdict: KernelVerdict) -> Cell:
