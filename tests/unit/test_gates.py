@@ -826,3 +826,9 @@ def test_a_comparison_says_whether_its_trials_show_a_difference(
     (result,) = gates.GATES["comparison"](_tried(**stated))
     assert result.passes
     assert words in result.reason
+
+
+def test_what_was_changed_on_purpose_is_said_of_a_comparison_that_passes() -> None:
+    campaign = a_comparison(theirs=baseline_in(OTHER_STACK), varies=("stack.version",))
+    (result,) = gates.GATES["comparison"](campaign)
+    assert "same context but for stack.version (0.9.1 against 0.9), same way" in result.reason

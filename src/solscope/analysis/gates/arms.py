@@ -161,12 +161,19 @@ def _alike(ours: _Measured, theirs: _Measured, varies: Sequence[str]) -> Iterato
             "changes in varies",
         )
     else:
-        shown = (
-            ""
-            if ours[0].id == theirs[0].id
-            else _difference(one.grounding.trials, other.grounding.trials)
-        )
-        yield passed("comparison", f"same context, same way of profiling{shown}", where)
+        yield passed("comparison", _passing(ours[0], theirs[0]), where)
+
+
+def _passing(ours: Cell, theirs: Cell) -> str:
+    """What two arms that are alike have in common, what was changed, and what their trials say."""
+    one, other = ours.context, theirs.context
+    values, others = dict(one.values()), dict(other.values())
+    changed = [f"{name} ({values[name]} against {others[name]})" for name in one.differences(other)]
+    but = f" but for {', '.join(changed)}" if changed else ""
+    shown = (
+        "" if ours.id == theirs.id else _difference(one.grounding.trials, other.grounding.trials)
+    )
+    return f"same context{but}, same way of profiling{shown}"
 
 
 def _names(rows: Sequence[KernelVerdict]) -> set[str]:
