@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from datetime import UTC, datetime
@@ -61,9 +62,14 @@ def test_the_receipts_of_a_capture_go_into_the_lake(home: Path) -> None:
     request = CampaignRequest(action="add", slug="dec", cell="c2", bundle="run-1")
     run(request, World())
     publish.run(publish.PublishRequest(slug="dec", no_strict=True, yes=True), World())
-    sql = "SELECT cell, step, began_at, ended_at, exit_status FROM receipts WHERE step <> 'file'"
+    sql = "SELECT cell, step, began_at, ended_at, exit_status FROM receipts WHERE step = 'window'"
     (row,) = query.ask(Lake(location="lake"), sql).rows
     assert row == ("c2", "window", "2026-01-02T03:04:00Z", "2026-01-02T03:05:00Z", 0)
+    # What was read stands there too, by the digest of the report as it lay in the bundle.
+    sql = "SELECT artifact, sha256, size_bytes FROM receipts WHERE step = 'report' AND cell = 'c2'"
+    (read,) = query.ask(Lake(location="lake"), sql).rows
+    digest = hashlib.sha256(SAMPLE.read_bytes()).hexdigest()
+    assert read == (SAMPLE.name, digest, SAMPLE.stat().st_size)
     # Another capture in the same cell does not keep the receipts of the one before.
     (bundle / "receipts.jsonl").unlink()
     run(request, World())

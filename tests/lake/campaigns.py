@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,9 @@ def cell(
     hardware: str | None = "h100_sm90",
     captured_at: str | None = "2026-10-12T09:00:00+00:00",
     context: dict[str, Any] | None = None,
+    reports: Sequence[str] = (),
 ) -> None:
-    """Write a cell below the campaign's folder."""
+    """Write a cell below the campaign's folder. ``reports``: digests of what it was read from."""
     place = folder / "cells" / name
     place.mkdir(parents=True, exist_ok=True)
     document = {
@@ -61,6 +63,9 @@ def cell(
         "kernels": kernels,
         "captured_at": captured_at,
     }
+    read = [{"provenance": {"path": "x.ncu-rep", "sha256": one}} for one in reports]
+    if read:
+        document["solscope"] = {"analysis": {"reports": read}}
     (place / "ncu_kernels.json").write_text(json.dumps(document))
     if launches is not None:
         file = {"schema": "solscope.launches/1", "launches": launches}

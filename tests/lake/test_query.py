@@ -83,6 +83,20 @@ def test_the_speed_of_light_of_a_mean_leaves_out_time_without_one(tmp_path: Path
     assert (row["time_ns"], row["speed_of_light"], row["lost_ns"]) == (2_000.0, 0.5, 500.0)
 
 
+def test_a_capture_that_two_campaigns_hold_loses_its_time_once(tmp_path: Path) -> None:
+    for slug in ("one", "two"):
+        folder = made.campaign(tmp_path, slug)
+        made.cell(
+            folder,
+            "c1",
+            [made.kernel("k", kernel_time_ns=1_000, speed_of_light_profiled=0.5)],
+            reports=["a" * 64],
+        )
+        made.put(tmp_path, slug, tmp_path / "lake")
+    (row,) = by_name(str(tmp_path / "lake"), "worst-kernels")
+    assert (row["cells"], row["time_ns"], row["lost_ns"]) == (1, 1_000.0, 500.0)
+
+
 def test_launch_spread_finds_the_kernel_whose_launches_differ(lake: str) -> None:
     first, second = by_name(lake, "launch-spread")
     # 19 launches of 1 us and one of 9: the 99th percentile lies 0.81 of the way to the last.

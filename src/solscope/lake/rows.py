@@ -86,10 +86,27 @@ class _Launch(msgspec.Struct, kw_only=True):
     block_limit_factor: str | None = None
 
 
+class _Provenance(msgspec.Struct, kw_only=True):
+    """A report file: its name, its digest, its size."""
+
+    path: str
+    sha256: str
+    size_bytes: int | None = None
+
+
+class _Report(msgspec.Struct, kw_only=True):
+    provenance: _Provenance
+
+
+class _Analysis(msgspec.Struct, kw_only=True):
+    reports: list[_Report] = []
+
+
 class _Ours(msgspec.Struct, kw_only=True):
     """What solscope adds to ``ncu_kernels.json``, as far as a row needs it."""
 
     added_at: str | None = None
+    analysis: _Analysis | None = None
 
 
 class _Cell(msgspec.Struct, kw_only=True):
@@ -148,7 +165,7 @@ def build(
         tables["kernels"] += _kernels(key, cell, wire)
         tables["kernel_launches"] += _launches(key, cell, wire)
         tables["contexts"] += _contexts(key, cell)
-        tables["receipts"] += _receipts(key, cell, source)
+        tables["receipts"] += _receipts(key, cell, wire, source)
     tables[schema.COMMITS] = [_campaign(source, keys, judgement, strict, tables)]
     publish_id = _digest(tables)
     for rows in tables.values():
@@ -282,7 +299,9 @@ def _of(known: MeasurementContext, section: str, *names: str) -> Any:
     return value
 
 
-def _receipts(key: Row, cell: CellSource, source: CampaignSource) -> Iterator[dict[str, Any]]:
+def _receipts(
+    key: Row, cell: CellSource, wire: _Cell, source: CampaignSource
+) -> Iterator[dict[str, Any]]:
     index = 0
     for index, receipt in enumerate(cell.receipts, 1):
         yield {
@@ -294,16 +313,28 @@ def _receipts(key: Row, cell: CellSource, source: CampaignSource) -> Iterator[di
             "exit_status": _integer(receipt.get("exit_status")),
             "receipt_json": _json(receipt),
         }
-    own = (file for file in source.files if file.path.startswith(f"cells/{cell.cell}/"))
-    for position, file in enumerate(own, index):
+    own = [
+        ("file", file.path, file.sha256, file.size_bytes)
+        for file in source.files
+        if file.path.startswith(f"cells/{cell.cell}/")
+    ]
+    read = [("report", one.path, one.sha256, one.size_bytes) for one in _reports(wire)]
+    for position, (step, path, sha256, size) in enumerate((*own, *read), index):
         yield {
             **key,
             "receipt_index": position,
-            "step": "file",
-            "artifact": file.path,
-            "sha256": file.sha256,
-            "size_bytes": file.size_bytes,
+            "step": step,
+            "artifact": path,
+            "sha256": sha256,
+            "size_bytes": size,
         }
+
+
+def _reports(wire: _Cell) -> Iterator[_Provenance]:
+    """The reports that a cell was read from: none where another tool wrote it."""
+    analysis = None if wire.solscope is None else wire.solscope.analysis
+    for report in () if analysis is None else analysis.reports:
+        yield report.provenance
 
 
 def _campaign(

@@ -194,13 +194,17 @@ CONTEXTS: Final = (
 RECEIPTS: Final = (
     *_CELL,
     _integer("receipt_index", "position in the cell's receipts, from 0", required=True),
-    _text("step", "step of the capture, or `file` for a file of the campaign", required=True),
+    _text(
+        "step",
+        "step of the capture; `file`: a file of the campaign; `report`: one that was read",
+        required=True,
+    ),
     _text("began_at", "as the receipt says it"),
     _text("ended_at", "as the receipt says it"),
     _integer("exit_status", "exit status of the step"),
-    _text("artifact", "path of the file, for `file`"),
-    _text("sha256", "digest of the file, for `file`"),
-    _integer("size_bytes", "size of the file, for `file`"),
+    _text("artifact", "path of the file, for `file` and `report`"),
+    _text("sha256", "digest of the file, for `file` and `report`"),
+    _integer("size_bytes", "size of the file, for `file` and `report`"),
     _text("receipt_json", "the whole receipt, as JSON"),
 )
 

@@ -1,4 +1,15 @@
 -- Kernels that lose the most time below their roof: time x (1 - speed of light), per hardware.
+WITH captures AS (  -- a capture that several cells were imported from counts once
+    SELECT campaign, cell, string_agg(sha256, ',' ORDER BY sha256) AS reports
+    FROM receipts
+    WHERE step = 'report'
+    GROUP BY campaign, cell
+),
+copies AS (
+    SELECT campaign, cell
+    FROM captures
+    QUALIFY row_number() OVER (PARTITION BY reports ORDER BY campaign, cell) > 1
+)
 SELECT
     hardware,
     name,
@@ -11,7 +22,7 @@ SELECT
         FILTER (WHERE speed_of_light_profiled IS NOT NULL) AS lost_ns,
     count(DISTINCT campaign || '/' || cell) FILTER (WHERE speed_of_light_profiled IS NULL)
         AS cells_unmeasured
-FROM kernels
+FROM kernels ANTI JOIN copies USING (campaign, cell)
 GROUP BY hardware, name
 ORDER BY lost_ns DESC NULLS LAST, time_ns DESC NULLS LAST, hardware, name
 LIMIT 50
