@@ -198,6 +198,14 @@ def test_what_a_capture_wrote_lies_under_what_people_wrote() -> None:
     assert found.refused == {}
 
 
+def test_a_number_that_the_capture_saw_is_not_stated_otherwise() -> None:
+    found = context.parse({"concurrency": 64, "workload": {"concurrency": 1, "num_prompts": 8}})
+    assert found.workload.concurrency is None
+    assert found.workload.num_prompts == 8
+    assert found.refused["workload.concurrency"] == "1 is stated, and the capture says 64"
+    assert not context.parse({"concurrency": 64, "workload": {"concurrency": 64}}).refused
+
+
 FINDING = "{id: a, title: t, status: not done, next_lever: do it}"
 
 

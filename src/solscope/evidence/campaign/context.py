@@ -77,6 +77,7 @@ def parse(document: Mapping[str, Any]) -> MeasurementContext:
     refused: dict[str, str] = {}
     parts: dict[str, Any] = {}
     stated = _by_section(document)
+    _refuse_contradictions(document, stated, refused)
     for section in SECTIONS:
         parts[section] = _section(section, stated.get(section), refused)
     for name in document:
@@ -100,6 +101,21 @@ def _by_section(document: Mapping[str, Any]) -> dict[str, Any]:
         elif given is not None:
             stated[section] = given
     return stated
+
+
+def _refuse_contradictions(
+    document: Mapping[str, Any], stated: dict[str, Any], refused: dict[str, str]
+) -> None:
+    """A number that the capture saw cannot be stated otherwise; a name may be, by another one."""
+    for flat, name in _OF_A_CAPTURE.items():
+        section, _, key = name.partition(".")
+        seen, given = document.get(flat), stated.get(section)
+        if not isinstance(seen, int | float) or not isinstance(given, dict):
+            continue
+        said = given.get(key)
+        if said is not None and said != seen:
+            refused[name] = f"{_shown(said)} is stated, and the capture says {_shown(seen)}"
+            stated[section] = {k: value for k, value in given.items() if k != key}
 
 
 def _section(section: str, given: object, refused: dict[str, str]) -> Any:
