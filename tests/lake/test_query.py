@@ -303,3 +303,19 @@ def test_the_list_of_queries_and_their_sql_are_json_too() -> None:
     request = flow.QueryRequest(named="worst-kernels", show_sql=True, format="json")
     (row,) = json.loads(flow.run(request, World()).text)
     assert row["sql"] == query.find("worst-kernels").sql
+
+
+@pytest.mark.parametrize("format", ["table", "json", "csv"])
+def test_intervals_nanoseconds_and_bytes_have_every_face(lake: str, format: str) -> None:
+    sql = (
+        "SELECT INTERVAL 3 DAY AS k, '2026-01-02 03:04:05.000000006'::TIMESTAMP_NS AS t, "
+        "'a'::BLOB AS b, [INTERVAL 1 MONTH] AS l, map {'x': 1} AS m"
+    )
+    said = flow.run(flow.QueryRequest(sql=sql, lake=lake, format=format), World()).text
+    for words in ("P0M3DT0S", "2026-01-02T03:04:05.000000006", "61", "P1M0DT0S"):
+        assert words in said
+
+
+def test_a_limit_that_shows_nothing_is_refused(lake: str) -> None:
+    with pytest.raises(UsageError, match="--limit 0 shows nothing"):
+        flow.run(flow.QueryRequest(sql="SELECT 1", lake=lake, limit=0), World())

@@ -36,6 +36,8 @@ def run(request: QueryRequest, world: World) -> Outcome:
     """Answer the question, or list what can be asked."""
     if request.sql is not None and request.named is not None:
         raise UsageError("SQL and --named exclude each other", hint="give one of them")
+    if request.limit < 1:
+        raise UsageError(f"--limit {request.limit} shows nothing", hint="give a number above zero")
     if request.named is None and request.sql is None:
         every = query.named()
         is_json = request.format == "json"

@@ -20,6 +20,7 @@ from solscope.model.lake import Answer, NamedQuery
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
     from deltalake import DeltaTable
 
 
@@ -91,7 +92,7 @@ def answer(database: duckdb.DuckDBPyConnection, sql: str) -> Answer:
         raise UsageError(_first_line(error), hint=hint) from error
     except (duckdb.Error, OSError) as error:
         raise LakeError(_first_line(error), hint="the lake is as it was") from error
-    columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
+    columns = [[_plain(value) for value in _values(column)] for column in table.columns]
     rows = tuple(zip(*columns, strict=True)) if columns else ()
     return Answer(columns=tuple(table.column_names), types=types, rows=rows)
 
@@ -144,10 +145,30 @@ def _register(database: duckdb.DuckDBPyConnection, tables: dict[str, DeltaTable 
         database.execute(f"CREATE VIEW {name} AS SELECT {listed} FROM stored_{name}{committed}")
 
 
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The column's values. Python has no time of nanoseconds, and Arrow asks pandas for one."""
+    import pyarrow as pa
+
+    if not (pa.types.is_timestamp(column.type) and column.type.unit == "ns"):
+        return list(column.to_pylist())
+    return [said and said.replace(" ", "T", 1) for said in column.cast(pa.string()).to_pylist()]
+
+
 def _plain(value: Any) -> Any:
+    """A value as every face can show it: Arrow's own classes become text, inside lists too."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
-    return value
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        # A map's pair, or an interval of months, days and nanoseconds: ISO 8601 for that.
+        if hasattr(value, "nanoseconds"):
+            months, days, nanoseconds = value
+            return f"P{months}M{days}DT{nanoseconds / 1e9:.9g}S"
+        return [_plain(inner) for inner in value]
+    return value.hex() if isinstance(value, bytes) else value
 
 
 def _first_line(error: BaseException) -> str:
