@@ -120,8 +120,12 @@ def _is_one_measurement(ours: _Measured, theirs: _Measured) -> bool:
     or one whose every number is the same: a copy under another name, packed or printed anew."""
     if _sources(*ours) & _sources(*theirs):
         return True
-    known = [_without_place(row.totals) for row in theirs[1]]
-    return any(_without_place(row.totals) in known for row in ours[1])
+    known: dict[KernelKey, list[KernelTotals]] = {}
+    for row in theirs[1]:
+        totals = _without_place(row.totals)
+        known.setdefault(totals.key, []).append(totals)
+    mine = [_without_place(row.totals) for row in ours[1]]
+    return any(totals in known.get(totals.key, ()) for totals in mine)
 
 
 def _sources(cell: Cell, rows: Sequence[KernelVerdict]) -> set[tuple[str, KernelKey]]:
