@@ -183,10 +183,10 @@ def test_identifiers_that_a_data_frame_made_fractions_stay_what_they_were() -> N
 def test_a_row_whose_identifier_was_mangled_is_not_dropped_silently() -> None:
     report = read(raw('"gpu__time_duration.sum"', '"ns"', "0,11,10", "1,4.7E+04,10", ",11,10"))
     assert len(report.launches) == 1
-    assert codes(report) == ["rows-without-id"]
+    assert codes(report) == ["rows-without-id", "few-digits"]
     assert report.issues[0].what.startswith("2 rows have no number for ID or process")
     mangled = details(f'"{SOL}","Duration","us","9.1"').replace('"0","1"', '"0","1.2E+05"')
-    assert codes(read(mangled)) == ["rows-without-id"]
+    assert codes(read(mangled)) == ["rows-without-id", "few-digits"]
 
 
 def test_a_thousand_tables_and_a_word_of_a_header_in_each_row_take_no_square_time() -> None:
@@ -233,9 +233,87 @@ def test_summaries_of_several_ranges_stay_apart_and_bear_their_names() -> None:
     assert codes(report) == ["without-unit"]
 
 
+def test_the_row_number_of_a_data_frame_makes_no_launch() -> None:
+    page = details(f'"{SOL}","Duration","us","9.1"', f'"{SOL}","Elapsed Cycles","cycle","18000"')
+    head, *rows = page.splitlines()
+    framed = f",{head}\n" + "".join(f"{n},{row}\n" for n, row in enumerate(rows))
+    (launch,) = read(framed).launches
+    assert dict(launch.metrics.items()) == {
+        "gpu__time_duration.sum": 9100,
+        "gpc__cycles_elapsed.max": 18000,
+    }
+
+
+@pytest.mark.parametrize("null", ["nan", "NaN", "None", "null", "<NA>"])
+def test_what_data_frames_write_in_an_empty_cell_is_no_unit(null: str) -> None:
+    page = raw(
+        '"gpu__time_duration.sum","launch__waves_per_multiprocessor"', '"us",""', "0,1,9.1,2"
+    )
+    (launch,) = read(page.replace('""', f'"{null}"')).launches
+    assert dict(launch.metrics.items()) == {
+        "gpu__time_duration.sum": 9100,
+        "launch__waves_per_multiprocessor": 2,
+    }
+    rows = (f'"{SOL}","Duration","us","9.1"', f'"Occupancy","Block Limit SM","{null}","32"')
+    (launch,) = read(details(*rows, f'"{SOL}","{null}","{null}","{null}"')).launches
+    assert list(launch.metrics) == ["gpu__time_duration.sum", "launch__occupancy_limit_blocks"]
+
+
+def test_units_are_found_wherever_sorting_has_put_their_row() -> None:
+    page = raw('"gpu__time_duration.sum"', '"us"', "0,1,9.1", "1,1,8.5", "2,1,7.5")
+    head, units, *rows = page.splitlines(keepends=True)
+    blank = ",,,,,,,\n"
+    for lines in (
+        [head, *rows, units],
+        [head, rows[0], units, *rows[1:]],
+        [head, blank, units, *rows],
+        [head, units, *rows, blank, units],
+    ):
+        times = [one.metrics["gpu__time_duration.sum"] for one in read("".join(lines)).launches]
+        assert times == [9100, 8500, 7500]
+    with pytest.raises(ReportError, match="two rows of units, and they differ"):
+        read(page + units.replace("us", "ms"))
+
+
+def test_lines_of_several_ranks_find_the_units_of_their_own_page() -> None:
+    names = '"gpu__time_duration.sum"'
+    one = raw(names, '"us"', "0,11,9.1", "1,11,8.5").splitlines()
+    two = raw(names, '"ms"', "0,12,4.5", "1,12,4.25").splitlines()
+    mixed = [line for pair in zip(one, two, strict=True) for line in pair]
+    for marks in (
+        ("0: ", "1: "),
+        ("[pod/a/ncu] ", "[pod/b/ncu] "),
+        ("12:00:01.5 [r0] ", "12:00:02.25 [r1] "),
+    ):
+        text = "".join(f"{marks[n % 2]}{line}\n" for n, line in enumerate(mixed))
+        found = [(x.process_id, x.metrics["gpu__time_duration.sum"]) for x in read(text).launches]
+        assert found == [(11, 9100), (11, 8500), (12, 4500000), (12, 4250000)]
+    with pytest.raises(ReportError, match="two rows of units"):
+        read("".join(f"{line}\n" for line in mixed))
+    late = [*one[:3], *two[:2], one[3], *two[2:]]
+    with pytest.raises(ReportError, match="rows of process 11 go on under the header of another"):
+        read("".join(f"{line}\n" for line in late))
+
+
+def test_pages_of_one_process_in_a_row_keep_their_own_units() -> None:
+    names = '"gpu__time_duration.sum"'
+    text = raw(names, '"us"', "0,11,9.1", "1,11,8.5") + raw(names, '"ms"', "2,11,4.5")
+    times = [one.metrics["gpu__time_duration.sum"] for one in read(text).launches]
+    assert times == [9100, 8500, 4500000]
+
+
+def test_numbers_that_a_spreadsheet_left_three_digits_are_said() -> None:
+    page = raw('"gpu__time_duration.sum"', '"ns"', "0,1,1.23E+05")
+    assert codes(read(page)) == ["few-digits"]
+    assert codes(read(details(f'"{SOL}","Duration","ns","1.23E+05"'))) == ["few-digits"]
+    exact = page.replace("1.23E+05", "1.2345678E+05")
+    assert codes(read(exact)) == []
+
+
 @pytest.mark.corpus
 def test_no_page_that_ncu_wrote_looks_touched_by_other_hands() -> None:
-    touched = {"without-unit", "not-a-number", "repeated-launches", "table-not-read", "line-prefix"}
+    touched = {"without-unit", "not-a-number", "repeated-launches", "table-not-read"}
+    touched |= {"line-prefix", "few-digits"}
     for kind in ("ncu-csv", "cli-variant"):
         for record in corpus.records(kind):
             if ".csv" not in record["file"]:

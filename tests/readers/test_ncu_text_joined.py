@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from solscope.errors import UnknownUnit
+from solscope.errors import ReportError, UnknownUnit
 from solscope.model.report import Report
 from solscope.reports import formats
 
@@ -86,3 +87,82 @@ def test_an_unknown_unit_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(UnknownUnit) as caught:
         formats.explain(str(tmp_path / "page.txt"))
     assert caught.value.where == str(tmp_path / "page.txt")
+
+
+def no_dashes(text: str) -> str:
+    return "\n".join(line for line in text.split("\n") if "---" not in line)
+
+
+@pytest.mark.parametrize(
+    "carry",
+    [
+        lambda text: re.sub(r"[ \t]+", " ", text),
+        lambda text: "\n".join(" ".join(line.split()) for line in text.split("\n")),
+        lambda text: no_dashes(re.sub(r" +", " ", text)),
+        lambda text: no_dashes(text),
+        lambda text: text.replace("    ", "\t"),
+        lambda text: text.replace("--", "\u2014"),
+        lambda text: text.replace(" ", "\xa0"),
+    ],
+    ids=[
+        "blanks run together",
+        "and stripped",
+        "no dashes",
+        "wide",
+        "tabs",
+        "long dash",
+        "web page",
+    ],
+)
+def test_rows_whose_columns_are_lost_are_read_by_their_labels(
+    tmp_path: Path, carry: Callable[[str], str]
+) -> None:
+    for launch in read(tmp_path, carry(PAGE)).launches:
+        assert launch.metrics["gpc__cycles_elapsed.max"] == 18000
+        assert launch.metrics[
+            "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+        ] == (45.25)
+        assert launch.metrics["gpu__time_duration.sum"] in (10240, 20480)
+
+
+def test_a_row_whose_words_do_not_tell_is_left_out_and_said(tmp_path: Path) -> None:
+    page = re.sub(r" +", " ", PAGE.replace("Elapsed Cycles ", "Elapsed Lunar Cycles "))
+    report = read(tmp_path, page)
+    assert [len(one.metrics) for one in report.launches] == [2, 2]
+    assert [issue.code for issue in report.issues] == ["rows-not-read", "loose-rows"]
+
+
+def test_launches_without_any_row_are_said(tmp_path: Path) -> None:
+    page = PAGE.replace("Metric Name", "Metrik").replace("Metric Unit", "Einheit")
+    assert next(issue.code for issue in read(tmp_path, page).issues) == "no-rows"
+
+
+def test_texts_of_two_ranks_are_put_apart_by_their_marks_or_refused(tmp_path: Path) -> None:
+    one, two = PAGE, PAGE.replace("[1234]", "[1235]").replace("10.24", "30.72")
+    mixed = [x for pair in zip(one.split("\n"), two.split("\n"), strict=True) for x in pair]
+    marked = "".join(f"[rank{n % 2}]: {line}\n" for n, line in enumerate(mixed))
+    found = [
+        (one.process_id, one.name, one.metrics["gpu__time_duration.sum"])
+        for one in read(tmp_path, marked).launches
+    ]
+    assert found == [
+        (1234, "gemm", 10240),
+        (1234, "softmax", 20480),
+        (1235, "gemm", 30720),
+        (1235, "softmax", 20480),
+    ]
+    with pytest.raises(ReportError, match="stands twice under one launch"):
+        read(tmp_path, "\n".join(mixed))
+
+
+def test_a_section_that_comes_again_is_another_launchs(tmp_path: Path) -> None:
+    lost = PAGE.replace("  softmax(int) (64, 1, 1)x(256, 1, 1), Context 1, Stream", "  softmax(\n")
+    found = [
+        (one.name, one.metrics["gpu__time_duration.sum"]) for one in read(tmp_path, lost).launches
+    ]
+    assert found == [("gemm", 10240), ("(no kernel is named in the text)", 20480)]
+
+
+def test_names_of_a_web_page_are_those_of_the_kernels(tmp_path: Path) -> None:
+    page = PAGE.replace("gemm(int)", "void gemm&lt;128, 64&gt;(int)")
+    assert read(tmp_path, f"<pre>{page}</pre>").launches[0].name_full == "void gemm<128, 64>(int)"

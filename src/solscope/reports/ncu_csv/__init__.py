@@ -15,7 +15,13 @@ from solscope.model.finding import Absence
 from solscope.model.reading import ColumnReading, FileReading
 from solscope.model.report import Device, KernelLaunch, Provenance, Report
 from solscope.model.summary import SummaryReport
-from solscope.reports.ncu_csv import details_page, raw_page, session_page, summary_page
+from solscope.reports.ncu_csv import (
+    details_page,
+    mixture,
+    raw_page,
+    session_page,
+    summary_page,
+)
 from solscope.reports.ncu_csv.layout import (
     Page,
     Table,
@@ -161,6 +167,9 @@ def _raw_tables(
         # A header that stands again over its own table, with no units of another.
         if raw.units is None and raw.metrics == before.metrics:
             raw.units = before.units
+    if any(raw.rows for raw in raws):
+        raws = [raw for raw in raws if raw.rows]
+    mixture.refuse(raws)
     notes.repeated += raw_page.repeated(raws)
     texts = chain.from_iterable(raw.number_texts() for raw in raws)
     return raws, choose(texts, chain.from_iterable(raw.known() for raw in raws))

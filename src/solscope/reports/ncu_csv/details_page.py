@@ -17,7 +17,7 @@ from solscope.reports.printed.launches import device_of, dim3, launch, nvtx_rang
 from solscope.reports.printed.notes import Notes
 from solscope.reports.printed.number_format import NumberFormat
 from solscope.reports.printed.sections import PrintedLaunch, PrintedMetric, rule_kind
-from solscope.reports.printed.values import number_texts
+from solscope.reports.printed.values import count_few_digits, number_texts, unit_text
 
 
 @dataclass(slots=True)
@@ -63,6 +63,7 @@ def gather(table: Table, notes: Notes) -> DetailRows:
             hint="export it again: ncu --import REPORT --csv --page details",
         )
     found = DetailRows()
+    notes.few_digits += count_few_digits(table.text)
     last_row = _last_whole_row(table, notes, columns)
     for number, row in enumerate(table.rows()):
         if number >= last_row:
@@ -117,21 +118,24 @@ def _begin(columns: Columns, row: Sequence[str]) -> PrintedLaunch:
 
 def _add(printed: PrintedLaunch, columns: Columns, row: Sequence[str], notes: Notes) -> None:
     label = columns.cell(row, "Metric Name")
-    if label:
+    if unit_text(label):
         if len(row) <= columns.position["Metric Value"]:
             notes.short_rows += 1
         printed.metrics.append(
             PrintedMetric(
                 intern(columns.cell(row, "Section Name")),
-                intern(columns.cell(row, "Body Item Label")),
+                intern(unit_text(columns.cell(row, "Body Item Label"))),
                 intern(label),
-                intern(columns.cell(row, "Metric Unit").strip()),
+                intern(unit_text(columns.cell(row, "Metric Unit"))),
                 columns.cell(row, "Metric Value"),
                 "Metric Unit" in columns.position,
             )
         )
         return
-    rule, message = columns.cell(row, "Rule Name"), columns.cell(row, "Rule Description")
+    rule, message = (
+        cell if unit_text(cell) else ""
+        for cell in (columns.cell(row, "Rule Name"), columns.cell(row, "Rule Description"))
+    )
     if rule or message:
         printed.rules.append(
             RuleAdvice(
@@ -140,7 +144,7 @@ def _add(printed: PrintedLaunch, columns: Columns, row: Sequence[str], notes: No
                 section=columns.cell(row, "Section Name") or None,
                 message=message,
                 kind=rule_kind(columns.cell(row, "Rule Type")),
-                speedup_kind=columns.cell(row, "Estimated Speedup Type").strip() or None,
+                speedup_kind=unit_text(columns.cell(row, "Estimated Speedup Type")) or None,
                 speedup_pct=_percent(columns.cell(row, "Estimated Speedup")),
             )
         )

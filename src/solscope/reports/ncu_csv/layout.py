@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from solscope.errors import ReportError
-from solscope.reports.printed.encoding import without_mark
+from solscope.reports.printed.collected import without_marks
 from solscope.reports.printed.session import TITLES
 
 FIXED_COLUMNS = frozenset(
@@ -89,10 +89,8 @@ _PREFIXED = re.compile(r'^([^"\r\n]*[^",;\t\r\n])"(?:ID|Process ID)"[,;\t]"', re
 def without_prefix(text: str) -> tuple[str, str]:
     """The text without what a collector of logs put before each of its lines (a time, a rank, a
     stream), and that mark as it stands before the header; empty where there is none."""
-    found = None if text.startswith('"') else _PREFIXED.search(text)
-    if found is None:
-        return text, ""
-    return without_mark(text, found[1]), found[1]
+    marks = [] if text.startswith('"') else _PREFIXED.findall(text)
+    return (without_marks(text, marks), marks[0]) if marks else (text, "")
 
 
 def is_nvtx(column: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
+from solscope.errors import ReportError, UnknownUnit
 from solscope.model.metric_units import unit_of
 from solscope.model.reading import ColumnReading
 from solscope.model.report import (
@@ -28,12 +29,14 @@ from solscope.reports.printed.values import (
     Absent,
     Instanced,
     column_values,
+    count_few_digits,
     half_digit,
     is_other_value,
     measured,
     needs_unit,
     number_texts,
     plain_column,
+    unit_text,
     value_of,
 )
 
@@ -119,6 +122,7 @@ def gather(table: Table, notes: Notes) -> RawRows:
         if name and name not in FIXED_COLUMNS and not is_nvtx(name)
     )
     units: tuple[str, ...] | None = None
+    notes.few_digits += count_few_digits(table.text)
     rows: list[list[str]] = []
     last: Sequence[str] = ()
     for row in table.rows():
@@ -126,11 +130,13 @@ def gather(table: Table, notes: Notes) -> RawRows:
         if columns.is_row(row):
             columns.refuse_moved(row)
             rows.append(row)
-        elif units is None and not rows and _is_units_row(columns, row):
-            units = tuple(row[i].strip() if i < len(row) else "" for i, _ in metrics)
+        elif _is_units_row(columns, row):
+            stated = tuple(unit_text(row[i]) if i < len(row) else "" for i, _ in metrics)
+            if not (rows or units) or _are_units(stated):
+                units = _same_units(units, stated)
         elif columns.lost_its_number(row):
             notes.unnumbered += 1
-        elif any(row) and not _is_units_row(columns, row) and tuple(row) != table.header:
+        elif any(row) and tuple(row) != table.header:
             notes.stray(row)
     short = len(last) < columns.width and not table.ends_in_a_line
     if table.is_cut_in_a_cell or short:
@@ -145,6 +151,18 @@ def gather(table: Table, notes: Notes) -> RawRows:
             row.extend([""] * (columns.width - len(row)))
         del row[columns.width :]
     return RawRows(columns, metrics, units, rows, notes)
+
+
+def _same_units(held: tuple[str, ...] | None, found: tuple[str, ...]) -> tuple[str, ...]:
+    """The units of a table, wherever their row stands: sorting puts it last. Raises ReportError
+    where a second row states others."""
+    if held is not None and any(held) and held != found:
+        raise ReportError(
+            "one table has two rows of units, and they differ: the output of several processes is "
+            "mixed, or pages were joined without their headers",
+            hint="give each page, header and units, a file of its own",
+        )
+    return found
 
 
 def repeated(raws: Sequence[RawRows]) -> int:
@@ -163,7 +181,15 @@ def _is_units_row(columns: Columns, row: Sequence[str]) -> bool:
     """The units stand in a row whose fixed cells are blank; its metric cells may all be too."""
     if columns.is_row(row) or len(row) < 2:
         return False
-    return not any(columns.cell(row, name).strip() for name in FIXED_COLUMNS)
+    return not any(unit_text(columns.cell(row, name)) for name in FIXED_COLUMNS)
+
+
+def _are_units(stated: Sequence[str]) -> bool:
+    """Whether there is something in these cells, and nothing but units that ncu prints."""
+    try:
+        return any(stated) and all(printed_unit(text) for text in stated)
+    except UnknownUnit:
+        return False
 
 
 def launches(raw: RawRows, numbers: NumberFormat, *, first: int = 0) -> tuple[KernelLaunch, ...]:

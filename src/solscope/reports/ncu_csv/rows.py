@@ -19,8 +19,10 @@ class Columns:
         self.width = len(header)
         self.position = {name: i for i, name in reversed(list(enumerate(header)))}
         self._telling = [self.position[name] for name in _TELLING if name in self.position]
-        # Two more than needed, as one alone would not come as a tuple.
-        self._pick: Callable[[Sequence[str]], tuple[str, ...]] = itemgetter(*self._telling, 0, 0)
+        # One twice, as one alone would not come as a tuple; none that tells nothing, such as the
+        # row number of a data frame.
+        doubled = [*self._telling, *(self._telling[:1] or [0]), *(self._telling[:1] or [0])]
+        self._pick: Callable[[Sequence[str]], tuple[str, ...]] = itemgetter(*doubled)
         self.nvtx = tuple((i, name) for i, name in enumerate(header) if is_nvtx(name))
 
     def cell(self, row: Sequence[str], name: str) -> str:

@@ -66,7 +66,13 @@ def _report(
     locale: str | None,
     requested: Iterable[str],
 ) -> Report:
-    notes = Notes(said=pages.said, cut=pages.is_cut, prefix=mark)
+    notes = Notes(
+        said=pages.said,
+        cut=pages.is_cut,
+        prefix=mark,
+        loose_rows=pages.loose_rows,
+        unread_rows=pages.unread_rows,
+    )
     numbers = _numbers(path, pages, locale)
     era = _era(pages, numbers)
     launches = tuple(_launches(pages, numbers, notes, era))
@@ -181,6 +187,14 @@ def _unnamed(launches: tuple[KernelLaunch, ...]) -> Iterator[Issue]:
             code="no-kernel-name",
             severity=Severity.WARNING,
             what="tables stand in the text without the line that names process and kernel",
+        )
+    bare = sum(not one.metrics for one in launches)
+    if bare:
+        yield Issue(
+            code="no-rows",
+            severity=Severity.WARNING,
+            what=f"under {bare} of {len(launches)} launches stands no row of a table that can be "
+            "read: ncu printed none, or its tables were changed on the way here",
         )
 
 

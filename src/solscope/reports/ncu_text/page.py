@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from solscope.errors import ReportError
 from solscope.model.report import NvtxRange, RuleAdvice
-from solscope.reports.printed.encoding import without_mark
+from solscope.reports.ncu_text import loose
+from solscope.reports.printed import collected
 from solscope.reports.printed.launches import Identity
 from solscope.reports.printed.sections import PrintedLaunch, PrintedMetric, rule_kind
 from solscope.reports.printed.session import TITLES
 
 _PROCESS = re.compile(r"\s*\[(\d+)\] (.*)@(\S*)")
-# ncu indents its sections by four; a log's collector puts its mark before that.
-_MARKED = re.compile(r"^(\S.*?) {4}Section: ", re.MULTILINE)
+# ncu indents its sections by four; a log's collector puts its mark before that, and some strip
+# what it is put before.
+_MARKED = re.compile(
+    r"^(\S.*?) {4}Section: |^(?=.*?[\d\])>]\S*\s*Section: )(\S.*?)Section: ", re.MULTILINE
+)
 _DIMS = r"(\(\d+, \d+, \d+\))x(\(\d+, \d+, \d+\))"
 _LAUNCH = re.compile(
     rf"\s*(\S.*?) {_DIMS}, Context (\d+), Stream (\d+)(?:, Device (\d+), CC ([\d.]+))?"
@@ -31,6 +37,8 @@ _SPEEDUP = re.compile(r"Est\. (?:(Local|Global) )?Speedup: ([\d.,]+)%")
 _THREAD = re.compile(r"\s+NVTX Push/Pop Stack for Thread (\d+):")
 _RANGE = re.compile(r"\s+<\d+,(.*)>")
 _DOMAIN = re.compile(r"\s+(\S.*)")
+_BLANK = re.compile(r"(?<!\d)\xa0|\xa0(?!\d)")
+_ENDS_IN_A_NUMBER = re.compile(r"\d\s*$")
 _COLUMN_TITLES = ("Metric Name", "Metric Unit")
 UNNAMED = "(no kernel is named in the text)"
 
@@ -53,13 +61,26 @@ class TextPages:
     session: dict[str, list[list[str]]] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
     is_cut: bool = False
+    loose_rows: int = 0
+    """Rows that do not stand under the dashes of their table, and were read by their words."""
+    unread_rows: int = 0
+    """Those of them whose words do not tell what they say."""
 
 
 def without_marks(text: str) -> tuple[str, str]:
     """The text without what a collector of logs, or a mail, put before each of its lines, and
     that mark as it stands before the first section; empty where there is none."""
-    found = _MARKED.search(text)
-    return (text, "") if found is None else (without_mark(text, found[1]), found[1])
+    text = _as_printed(text)
+    marks = [found[1] or found[2] for found in _MARKED.finditer(text)]
+    return (collected.without_marks(text, marks), marks[0]) if marks else (text, "")
+
+
+def _as_printed(text: str) -> str:
+    """Without what web pages and word processors made of blanks and angle brackets; a no-break
+    space between digits parts thousands."""
+    if "\xa0" in text:
+        text = _BLANK.sub(" ", text)
+    return html.unescape(text) if "&lt;" in text or "&gt;" in text else text
 
 
 def looks_like_a_page(text: str) -> bool:
@@ -92,6 +113,9 @@ class PageParser:
         self._in_table = False
         self._titled = False
         self._is_new_section = False
+        self._is_after_dashes = False
+        self._sections: set[str] = set()  # of this launch
+        self._processes: set[tuple[str, str, str]] = set()
         self._rule: list[str] | None = None
         self._thread: str | None = None
         self._domain = ""
@@ -115,12 +139,14 @@ class PageParser:
             self.pages.said.append(line)
         elif _DASHES.fullmatch(line):
             self._dashes(line)
+            return
         elif not self._begins_something(line.rstrip()) and line.strip():
             self._belongs(line)
         elif not line.strip():
             self._end_rule()
             self._thread = None
             self._in_table = self._in_table and bool(self._title)
+        self._is_after_dashes = False
 
     def _dashes(self, line: str) -> None:
         self._end_rule()
@@ -129,11 +155,13 @@ class PageParser:
         # there were no titles, and the rows began under the section's first dashes.
         self._in_table, self._titled = self._titled or self._is_new_section, False
         self._is_new_section = False
+        self._is_after_dashes = True
 
     def _begins_something(self, line: str) -> bool:
         process = _PROCESS.fullmatch(line)
         if process is not None:
             self._process, self._device = (process[1], process[2], process[3]), ("", "")
+            self._processes.add(self._process)
             self._title = ""
             return True
         if line.strip() in TITLES and not line.startswith(" "):
@@ -142,13 +170,29 @@ class PageParser:
         section = _SECTION.fullmatch(line)
         if section is not None:
             self._end_rule()
-            self._section = section.group(1).strip()
-            self._in_table, self._is_new_section = False, True
+            self._begin_section(section.group(1).strip())
             return True
-        if _is_header(line) and len(self._spans) > 2:
-            self._in_table, self._titled = False, True
+        if _is_header(line):
+            # Without the dashes above it, its rows follow at once.
+            self._in_table, self._titled = not self._is_after_dashes, True
+            if self._in_table:
+                self._spans, self._is_new_section = [], False
             return True
         return self._begins_launch(line) or self._begins_rule(line)
+
+    def _begin_section(self, name: str) -> None:
+        """ncu prints a section of a launch once."""
+        if name in self._sections:
+            if len(self._processes) > 1:
+                raise ReportError(
+                    f"the section {name!r} stands twice under one launch: the output of several "
+                    "processes is mixed, so that rows cannot be given to their kernels",
+                    hint="give each process a file of its own: ncu --log-file out.%p.txt",
+                )
+            self._begin_unnamed()
+        self._sections.add(name)
+        self._section = name
+        self._in_table, self._is_new_section = False, True
 
     def _begins_launch(self, line: str) -> bool:
         device = _DEVICE.fullmatch(line)
@@ -160,6 +204,7 @@ class PageParser:
             name, grid, block, invocations = summary.groups()
             identity = self._identity(name, grid or "", block or "", "", "", *self._device)
             self.pages.summaries.append(SummaryText(identity, invocations))
+            self._sections = set()
             return True
         launch = _LAUNCH.fullmatch(line)
         if launch is not None:
@@ -176,6 +221,7 @@ class PageParser:
     def _begin(self, identity: Identity) -> None:
         self._end_rule()
         self._section = ""
+        self._sections = set()
         self._in_table = False
         self.pages.launches.append(PrintedLaunch(identity))
 
@@ -198,7 +244,7 @@ class PageParser:
 
     def _begins_rule(self, line: str) -> bool:
         rule = _RULE.fullmatch(line)
-        if rule is None or self._in_table:
+        if rule is None or (self._in_table and self._spans):
             return False
         self._end_rule()
         self._rule = [rule.group(1), rule.group(2).strip()]
@@ -248,7 +294,7 @@ class PageParser:
             ]
 
     def _table_row(self, line: str) -> None:
-        cells = _cut(line, self._spans)
+        cells = self._cells(line)
         if len(cells) == 5 and self.pages.summaries:
             row = (self._section, cells[0], cells[1], tuple(cells[2:]))
             self.pages.summaries[-1].rows.append(row)
@@ -258,6 +304,16 @@ class PageParser:
             self.pages.launches[-1].metrics.append(
                 PrintedMetric(self._section, "", cells[0], cells[1], cells[2])
             )
+
+    def _cells(self, line: str) -> Sequence[str]:
+        if self._spans and len(line.rstrip()) == self._spans[-1][1]:
+            return _cut(line, self._spans)
+        found = loose.cells(self._section, line, 3 if self.pages.summaries else 1)
+        if found is not None:
+            self.pages.loose_rows += 1
+        elif _ENDS_IN_A_NUMBER.search(line):
+            self.pages.unread_rows += 1
+        return found or ()
 
     def _begin_unnamed(self) -> None:
         section = self._section

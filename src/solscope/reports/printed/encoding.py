@@ -78,17 +78,6 @@ def _decode(data: bytes) -> DecodedText:
         return DecodedText(data.decode("latin-1"), "Latin-1 (no valid UTF-8)")
 
 
-def without_mark(text: str, mark: str) -> str:
-    """The text without what a collector of logs put before its lines: a time, a rank, a stream.
-
-    Times and ranks differ from line to line in their digits alone; spaces at the end of a line
-    may have been cut off.
-    """
-    bare = mark.rstrip(" ")
-    alike = re.sub(r"\d+", r"\\d+", re.escape(bare)) + f" {{0,{len(mark) - len(bare)}}}"
-    return re.sub(f"^{alike}", "", text, flags=re.MULTILINE)
-
-
 def decode_head(head: bytes) -> str:
     """Text of a file's first bytes, of which the last character may be cut."""
     for bom, codec, _ in _BOMS:

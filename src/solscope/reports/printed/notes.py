@@ -27,6 +27,9 @@ class Notes:
     short_rows: int = 0
     repeated: int = 0
     unnumbered: int = 0
+    few_digits: int = 0
+    loose_rows: int = 0
+    unread_rows: int = 0
     prefix: str = ""
     other_pages: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -129,6 +132,14 @@ class Notes:
                 f"{rows} no number for ID or process and were left out: a spreadsheet or a script "
                 "has changed the file",
             )
+        if self.few_digits:
+            numbers = "1 number is" if self.few_digits == 1 else f"{self.few_digits} numbers are"
+            yield _issue(
+                "few-digits",
+                Severity.WARNING,
+                f"{numbers} written as 1.23E+05: a spreadsheet saved what it showed, three digits",
+            )
+        yield from self._about_loose_rows()
         if self.prefix:
             yield _issue(
                 "line-prefix",
@@ -146,6 +157,23 @@ class Notes:
         if self.short_rows:
             rows = "1 row ends" if self.short_rows == 1 else f"{self.short_rows} rows end"
             yield _issue("short-rows", Severity.INFO, f"{rows} before the last column")
+
+    def _about_loose_rows(self) -> Iterable[Issue]:
+        if self.unread_rows:
+            rows = "1 row does" if self.unread_rows == 1 else f"{self.unread_rows} rows do"
+            yield _issue(
+                "rows-not-read",
+                Severity.WARNING,
+                f"{rows} not stand under the columns of the table, and the words do not tell what "
+                "is label and what is unit: left out",
+            )
+        if self.loose_rows:
+            rows = "1 row does" if self.loose_rows == 1 else f"{self.loose_rows} rows do"
+            yield _issue(
+                "loose-rows",
+                Severity.INFO,
+                f"{rows} not stand under the columns of the table: read by label, unit and number",
+            )
 
 
 def is_rounded_to_zero(text: str) -> bool:

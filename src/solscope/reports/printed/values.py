@@ -74,6 +74,27 @@ def is_other_value(
     return one != two
 
 
+_NULLS = frozenset({"nan", "none", "null", "<na>"})
+
+
+_FEW_DIGITS = re.compile(r"(?<![\w.])\d(?:[.,]\d{1,2})?E\+\d\d(?!\w)")
+
+
+def count_few_digits(text: str) -> int:
+    """How many numbers a spreadsheet has left three digits, such as 1.23E+05."""
+    return len(_FEW_DIGITS.findall(text)) if "E+" in text else 0
+
+
+def unit_text(cell: str) -> str:
+    """What a cell of a unit or a name says; empty for what data frames write in an empty one.
+
+    >>> unit_text(" us "), unit_text("NaN")
+    ('us', '')
+    """
+    bare = cell.strip()
+    return "" if bare.lower() in _NULLS else bare
+
+
 def absent(text: str) -> Absent | None:
     """Which kind of absence the cell states, ``None`` where it holds something.
 
@@ -113,11 +134,16 @@ def half_digit(text: str, exponent: int, numbers: NumberFormat) -> float:
     >>> from solscope.reports.printed.number_format import PLAIN
     >>> half_digit("0.25", 3, PLAIN), half_digit("17", 0, PLAIN)
     (5.0, 0.0)
+    >>> half_digit("1.23E+05", 0, PLAIN)
+    500.0
     """
     plain = numbers.plain(text.strip())
-    if _NUMBER.fullmatch(plain) is None or "e" in plain.lower():
+    if _NUMBER.fullmatch(plain) is None:
         return 0.0
-    decimals = len(plain.partition(".")[2])
+    mantissa, marked, power = plain.lower().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    if marked:  # a spreadsheet shows 123456 as 1.23E+05
+        return 0.5 * 10.0 ** (exponent + int(power) - decimals)
     return 0.5 * 10.0 ** (exponent - decimals) if decimals else 0.0
 
 
