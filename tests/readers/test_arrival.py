@@ -93,6 +93,25 @@ def test_an_archive_of_several_files_is_to_be_unpacked_first(tmp_path: Path) -> 
         formats.read(str(file))
 
 
+def test_what_macos_adds_to_an_archive_is_no_file_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "page.zip"
+    file.write_bytes(as_zip(PAGE, ("page.csv", "__MACOSX/._page.csv", ".DS_Store")))
+    report = formats.read(str(file))
+    assert isinstance(report, Report)
+    assert len(report.launches) == 2
+
+
+@pytest.mark.parametrize(
+    ("member", "what"),
+    [("xl/workbook.xml", "an Excel workbook"), ("content.xml", "an OpenDocument sheet")],
+)
+def test_a_spreadsheets_document_is_named(tmp_path: Path, member: str, what: str) -> None:
+    file = tmp_path / "page.xlsx"
+    file.write_bytes(as_zip(PAGE, ("mimetype", member)))
+    with pytest.raises(ReportError, match=what):
+        formats.read(str(file))
+
+
 @pytest.mark.parametrize(
     ("flags", "method", "words"),
     [(1, zipfile.ZIP_DEFLATED, "locked with a password"), (0, 99, "cannot be unpacked here")],

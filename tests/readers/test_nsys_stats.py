@@ -165,7 +165,7 @@ def test_an_api_table_alone_counts_graph_launches(tmp_path: Path) -> None:
 def test_a_truncated_row_is_left_out_and_said(tmp_path: Path) -> None:
     report = read(tmp_path, KERNELS + "\n50.0,10,1,10,10,10,10,0,k\n50.0,10,1")
     assert len(report.kernel_times()) == 1
-    assert any("1 rows" in i.what and "left out" in i.what for i in report.issues)
+    assert any("1 row of" in i.what and "left out" in i.what for i in report.issues)
 
 
 def test_a_file_without_a_table_is_named(tmp_path: Path) -> None:

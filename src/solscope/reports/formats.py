@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -61,6 +62,10 @@ def readers() -> Iterator[ModuleType]:
 GZIP_MAGIC = b"\x1f\x8b"
 SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 """How reports of ncu end; each may end in ``.gz`` too."""
+
+_JSON = re.compile(rb'\s*[\[{](?!"log":)')
+"""A list or an object: what its first bytes do not show, the others will not. The lines of a
+container's log are objects, too, but each holds one line of what was printed."""
 
 LIVE = ("clickhouse://", "clickhouses://")
 """How the address of a live query begins."""
@@ -151,7 +156,7 @@ def _choose(head: bytes, path: str, columns: str | None = None) -> ModuleType:
     for candidate in readers():
         if candidate.recognises(head, path):
             return candidate
-    if len(head) == reader.HEAD_BYTES and "\0" not in decode_head(head):
+    if len(head) == reader.HEAD_BYTES and "\0" not in decode_head(head) and not _JSON.match(head):
         # A server's log can precede the table that ncu printed into it. What is no text is not
         # read whole: it may be of any size.
         data = _bytes_of(path)

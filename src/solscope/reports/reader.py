@@ -70,12 +70,39 @@ LOOKALIKES: Mapping[str, tuple[bytes, ...]] = {
     "a PDF document": (b"%PDF-",),
     "an ELF binary": (b"\x7fELF",),
     "an Nsight Systems report (.nsys-rep)": (b"QDSTRM",),
+    "a Parquet file": (b"PAR1",),
+    "an Arrow or Feather file": (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff"),
+    "an HDF5 file": (b"\x89HDF\r\n",),
+    "an old Excel workbook (.xls)": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",),
+    "a pickle of Python": (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
+    "a picture": (b"\x89PNG", b"\xff\xd8\xff"),
 }
 
+_NSYS_EXPORT = "export it first: `nsys export -t sqlite FILE`"
+_TABLE_EXPORT = (
+    "an export of nsys: `nsys export -t sqlite FILE.nsys-rep`; a table of ncu: write it as CSV"
+)
 LOOKALIKE_HINTS: Mapping[str, str] = {
     "a Git LFS pointer, not the report itself": "fetch the real file with `git lfs pull`",
     "an HTML page": "the download returned a web page; fetch the raw file",
-    "an Nsight Systems report (.nsys-rep)": "export it first: `nsys export -t sqlite FILE`",
+    "an Nsight Systems report (.nsys-rep)": _NSYS_EXPORT,
+    "a Parquet file": _TABLE_EXPORT,
+    "an Arrow or Feather file": _TABLE_EXPORT,
+    "an HDF5 file": _TABLE_EXPORT,
+    "an old Excel workbook (.xls)": "give the file as ncu wrote it, or save the sheet as CSV",
+}
+
+# Binary data without a mark of its own at its begin, by the end of its file's name.
+_BY_SUFFIX: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "a report of Nsight Systems": ((".nsys-rep", ".qdrep", ".qdstrm"), _NSYS_EXPORT),
+    "a trace of Perfetto": (
+        (".pftrace", ".perfetto-trace", ".perfetto"),
+        "torch's own trace is JSON: prof.export_chrome_trace('trace.json')",
+    ),
+    "a profile of pprof": (
+        (".pprof", ".pb", ".pb.gz"),
+        "export kernel names with their samples as CSV, TSV or JSON",
+    ),
 }
 
 
@@ -92,8 +119,16 @@ def refuse_unknown(head: bytes, path: str) -> ReportError:
             return ReportError(
                 f"this is {what}", where=path, hint=LOOKALIKE_HINTS.get(what, NEXT_STEP)
             )
-    kind = "text" if _is_text(head) else "binary data of an unknown kind"
-    return ReportError(f"this is {kind}, not a profiler's report", where=path, hint=NEXT_STEP)
+    if _is_text(head):
+        return ReportError("this is text, not a profiler's report", where=path, hint=NEXT_STEP)
+    for what, (suffixes, hint) in _BY_SUFFIX.items():
+        if path.lower().endswith(suffixes):
+            return ReportError(f"this is, by its name, {what}", where=path, hint=hint)
+    return ReportError(
+        "this is binary data of an unknown kind, not a profiler's report",
+        where=path,
+        hint=NEXT_STEP,
+    )
 
 
 def _is_text(head: bytes) -> bool:

@@ -38,6 +38,19 @@ _NCU_REP = b"NVR\x00"
 _ENCRYPTED = 1
 """The bit of a zip member's flags that says so."""
 
+_DOCUMENTS = {
+    "xl/workbook.xml": "an Excel workbook (.xlsx)",
+    "xl/workbook.bin": "an Excel workbook (.xlsb)",
+    "content.xml": "an OpenDocument sheet (.ods)",
+    "Index/Document.iwa": "a Numbers sheet",
+}
+"""Archives that are documents, by a member that each has."""
+
+_DOCUMENT_HINT = (
+    "give what the profiler wrote: a spreadsheet takes numbers and dates by its own locale, and "
+    "what it changed cannot be told"
+)
+
 
 def packing_of(head: bytes) -> str | None:
     """How a file with these first bytes is compressed; ``None`` where it is not."""
@@ -203,7 +216,11 @@ def _opened(path: str, kind: str, where: str) -> Iterator[IO[bytes]]:
 
 
 def _only_file(archive: zipfile.ZipFile, where: str) -> str:
-    members = [one for one in archive.infolist() if not one.is_dir()]
+    members = [one for one in archive.infolist() if not (one.is_dir() or _is_macs(one.filename))]
+    names = {one.filename for one in members}
+    for mark, what in _DOCUMENTS.items():
+        if any(name.endswith(mark) for name in names):
+            raise ReportError(f"this is {what}", where=where, hint=_DOCUMENT_HINT)
     if len(members) != 1:
         raise ReportError(
             f"this is a zip archive of {len(members)} files", where=where, hint="unpack it first"
@@ -213,6 +230,11 @@ def _only_file(archive: zipfile.ZipFile, where: str) -> str:
             "the zip archive is locked with a password", where=where, hint="unpack it first"
         )
     return members[0].filename
+
+
+def _is_macs(name: str) -> bool:
+    """What macOS adds to the archives that it makes."""
+    return name.startswith("__MACOSX/") or name.rpartition("/")[2] == ".DS_Store"
 
 
 class _ZstdFrames:

@@ -29,7 +29,8 @@ from solscope.reports.ncu_csv.layout import (
     find_tables,
     without_prefix,
 )
-from solscope.reports.printed.encoding import DecodedText, decode, decode_head, unfold
+from solscope.reports.printed.carried import table_head, table_text
+from solscope.reports.printed.encoding import DecodedText, unfold
 from solscope.reports.printed.launches import renamed
 from solscope.reports.printed.notes import Notes, not_printed
 from solscope.reports.printed.number_format import NumberFormat, detect, of_locale
@@ -41,12 +42,12 @@ _NEXT = "export it again: ncu --import REPORT --csv --page raw --print-units bas
 
 def recognises(head: bytes, path: str) -> bool:
     """Whether the text holds the header of one of ncu's tables, wherever it begins."""
-    return find_table(without_prefix(decode_head(head))[0]) is not None
+    return find_table(without_prefix(table_head(head))[0]) is not None
 
 
 def page_of(head: bytes) -> Page | None:
     """Which of ncu's pages the text holds, ``None`` where it holds none."""
-    table = find_table(decode_head(head))
+    table = find_table(table_head(head))
     return None if table is None else table.page
 
 
@@ -67,7 +68,7 @@ def read(
     Raises ReportError where there is no table, where a number stays ambiguous, and UnknownUnit
     for a unit that ncu is not known to print.
     """
-    decoded = decode(unfold(data, where=path))
+    decoded = table_text(unfold(data, where=path))
     notes = Notes()
     tables = _tables(path, decoded, notes)
     notes.said.extend(tables[0].before)
@@ -95,7 +96,7 @@ def read(
 
 def explain(path: str, data: bytes, *, locale: str | None = None) -> FileReading:
     """How the file's columns and units are understood. Raises as ``read`` does."""
-    decoded = decode(unfold(data, where=path))
+    decoded = table_text(unfold(data, where=path))
     notes, choose = Notes(), _Numbers(path, locale)
     tables = _tables(path, decoded, notes)
     page = tables[0].page

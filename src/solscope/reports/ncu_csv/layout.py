@@ -31,6 +31,7 @@ FIXED_COLUMNS = frozenset(
 )
 _DELIMITERS = ",;\t"
 _HEADER_WORDS = ("Kernel Name", "Invocations", "Address")
+_METRIC = re.compile(r"(?:\w+:)?[a-z0-9]+__[a-z0-9_]+(?:\.[a-z0-9_]+)*(?: \(.*\))?")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 # Aggregates with instances of large kernels exceed Python's default of 128 KiB a cell.
 _LARGEST_CELL = 1 << 28
@@ -200,6 +201,7 @@ def _page(header: tuple[str, ...]) -> Page | None:
     if {"Metric Name", "Metric Value"} <= names:
         return Page.DETAILS
     metrics = names - FIXED_COLUMNS
-    if "ID" in names or any("__" in name for name in metrics):
+    # Turned on its side, a page has the names of kernels there, in which "__" may stand, too.
+    if "ID" in names or any(_METRIC.fullmatch(name) for name in metrics):
         return Page.RAW
     return None

@@ -17,7 +17,8 @@ from solscope.reports.ncu_text.page import (
     number_texts,
     without_marks,
 )
-from solscope.reports.printed.encoding import DecodedText, decode, decode_head, unfold
+from solscope.reports.printed.carried import table_head, table_text
+from solscope.reports.printed.encoding import DecodedText, unfold
 from solscope.reports.printed.issue_slots import era_by_arithmetic
 from solscope.reports.printed.labels import Era, era_of
 from solscope.reports.printed.launches import device_of, dim3, launch
@@ -33,7 +34,7 @@ _NEXT = "export it as CSV: ncu --import REPORT --csv --page raw --print-units ba
 
 def recognises(head: bytes, path: str) -> bool:
     """Whether the text holds a table of one of ncu's text pages."""
-    return looks_like_a_page(decode_head(head))
+    return looks_like_a_page(table_head(head))
 
 
 def read(
@@ -120,7 +121,7 @@ def explain(path: str, data: bytes, *, locale: str | None = None) -> FileReading
 
 
 def _pages(path: str, data: bytes) -> tuple[DecodedText, TextPages, str]:
-    decoded = decode(unfold(data, where=path))
+    decoded = table_text(unfold(data, where=path))
     text, mark = without_marks(decoded.text)
     pages = PageParser().parse(text)
     if not (pages.launches or pages.summaries or pages.session):

@@ -16,11 +16,9 @@ from solscope.reports.printed.sections import PrintedLaunch, PrintedMetric, rule
 from solscope.reports.printed.session import TITLES
 
 _PROCESS = re.compile(r"\s*\[(\d+)\] (.*)@(\S*)")
-# ncu indents its sections by four; a log's collector puts its mark before that, and some strip
-# what it is put before.
-_MARKED = re.compile(
-    r"^(\S.*?) {4}Section: |^(?=.*?[\d\])>]\S*\s*Section: )(\S.*?)Section: ", re.MULTILINE
-)
+_SECTION_WORD = "Section: "
+_LONGEST_MARK = 200
+_ENDS_A_MARK = re.compile(r"[\d\])>]\S*\s*$")
 _DIMS = r"(\(\d+, \d+, \d+\))x(\(\d+, \d+, \d+\))"
 _LAUNCH = re.compile(
     rf"\s*(\S.*?) {_DIMS}, Context (\d+), Stream (\d+)(?:, Device (\d+), CC ([\d.]+))?"
@@ -71,8 +69,22 @@ def without_marks(text: str) -> tuple[str, str]:
     """The text without what a collector of logs, or a mail, put before each of its lines, and
     that mark as it stands before the first section; empty where there is none."""
     text = _as_printed(text)
-    marks = [found[1] or found[2] for found in _MARKED.finditer(text)]
+    marks = list(_marks(text))
     return (collected.without_marks(text, marks), marks[0]) if marks else (text, "")
+
+
+def _marks(text: str) -> Iterator[str]:
+    """What stands before the sections. ncu indents them by four; some strip what they mark."""
+    at = text.find(_SECTION_WORD)
+    while at >= 0:
+        near = text[max(0, at - _LONGEST_MARK) : at]
+        before = near[max(near.rfind("\n"), near.rfind("\r")) + 1 :]
+        if before.strip() and not before[0].isspace() and len(before) < _LONGEST_MARK:
+            if before.endswith("    "):
+                yield before[:-4]
+            elif _ENDS_A_MARK.search(before):
+                yield before
+        at = text.find(_SECTION_WORD, at + 1)
 
 
 def _as_printed(text: str) -> str:

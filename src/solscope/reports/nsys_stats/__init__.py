@@ -21,21 +21,24 @@ from solscope.reports import missing
 from solscope.reports.nsys_stats import rows
 from solscope.reports.nsys_stats.explanation import explain
 from solscope.reports.nsys_stats.tables import Output, StatsTable, split
-from solscope.reports.printed.encoding import decode, decode_head
+from solscope.reports.printed.carried import table_head, table_text
 from solscope.reports.unfold import plain_bytes
 
 NAME = "nsys-stats"
 
-_JSON = re.compile(rb"\s*(\{|\[\s*[\[{\"])")
+_JSON = re.compile(r"\s*(\{|\[\s*[\[{\"])")
 
 HINT = "write it again: `nsys stats --report cuda_gpu_kern_sum --format csv FILE.nsys-rep`"
 
 
 def recognises(head: bytes, path: str) -> bool:
     """A table of nsys by its columns, or its notice that it skipped one."""
-    if head.startswith(b"\x1f\x8b") or _JSON.match(head):
+    if head.startswith(b"\x1f\x8b"):
         return False
-    output = split("\n".join(decode_head(head).splitlines()[:2000]))
+    text = table_head(head)
+    if _JSON.match(text):
+        return False
+    output = split("\n".join(text.splitlines()[:2000]))
     return bool(output.skipped) or any(table.kind != "other" for table in output.tables)
 
 
@@ -46,7 +49,7 @@ def read(path: str, sha256: str, *, locale: str | None = None, **options: object
     that saved the file. Raises ReportError where a number cannot be read or nothing of the file is
     a table of nsys, UnknownUnit for an unknown unit.
     """
-    output = split(decode(plain_bytes(path)).text)
+    output = split(table_text(plain_bytes(path)).text)
     if not output.tables and not output.skipped:
         raise ReportError("no table of nsys stats in this file", where=path, hint=HINT)
     try:
@@ -136,14 +139,22 @@ def _issues(output: Output, used: Sequence[StatsTable], unusable: int) -> Iterat
             severity=Severity.WARNING,
             what=f"{unusable} rows have no begin or a negative duration; they are left out",
         )
+    cut = sum(rows.count_cut_names(table) for table in used if table.kind != "trace")
+    if cut:
+        yield Issue(
+            code="names-cut",
+            severity=Severity.WARNING,
+            what=f"{cut} names are cut at the width of the table: kernels that begin alike cannot "
+            "be told apart; `nsys stats --format csv` writes whole names",
+        )
     for table in output.tables:
         ragged = rows.ragged(table) if table.kind != "other" else 0
         if ragged:
             yield Issue(
                 code="ragged-rows",
                 severity=Severity.WARNING,
-                what=f"{ragged} rows of the table at line {table.line} are not as long as its "
-                "header; they are left out",
+                what=f"{_rows(ragged)} of the table at line {table.line} not as long as its "
+                "header; left out",
             )
         if table.kind == "trace" and table.where("grid") is not None:
             yield Issue(
@@ -153,6 +164,10 @@ def _issues(output: Output, used: Sequence[StatsTable], unusable: int) -> Iterat
             )
         if table.kind in ("kernels", "gpu", "trace") and not any(table is one for one in used):
             yield _not_used(table, used)
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
 
 
 def _not_used(table: StatsTable, used: Sequence[StatsTable]) -> Issue:

@@ -8,7 +8,7 @@ from solscope.errors import ReportError
 from solscope.model.reading import ColumnReading, FileReading
 from solscope.reports.nsys_stats.rows import BYTES, TIME_NS, Cells
 from solscope.reports.nsys_stats.tables import StatsTable, split
-from solscope.reports.printed.encoding import decode
+from solscope.reports.printed.carried import table_text
 
 _TIMES = {
     "total": "total_ns",
@@ -24,7 +24,7 @@ _TEXTS = frozenset({"name", "category", "device", "grid", "block"})
 
 def explain(path: str, data: bytes, *, locale: str | None = None) -> FileReading:
     """Every column of every table with its first cell. Raises ReportError where there is none."""
-    decoded = decode(data)
+    decoded = table_text(data)
     tables = split(decoded.text).tables
     if not tables:
         raise ReportError("no table of nsys stats in this file", where=path)

@@ -36,6 +36,7 @@ _WITH_UNIT = re.compile(r"([+-]?\d[\d.,]*)\s*([nuµμm]?s|[num]?sec)")  # 1.234 
 _PLAIN = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 _POINT_GROUPED = re.compile(r"[+-]?\d{1,3}\.\d{3}")
+_CUT = ("\u2026", "...")
 _BATCH_ROWS = 1 << 16
 _WHOLE = ("total", "min", "max", "start", "duration")
 _TEXTS = frozenset({"name", "category", "device", "grid", "block"})
@@ -172,6 +173,15 @@ class Cells:
         for row in self.table.rows:
             if len(row) == width:
                 yield row
+
+
+def count_cut_names(table: StatsTable) -> int:
+    """How many names end in the mark of what did not fit the table's width."""
+    at = table.where("name")
+    if at is None:
+        return 0
+    names = (row[at].rstrip() for row in table.rows if at < len(row))
+    return sum(name.endswith(_CUT) for name in names)
 
 
 def ragged(table: StatsTable) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 _LOG = re.compile(
     r"^\s*(Processing \[|SKIPPED:|Generating |Exporting |Using |NOTICE|WARNING|ERROR|FATAL|"
-    r"Processing events|Saving |Warning:|Writing |\[\d+/\d+\]|\*\* )",
+    r"Processing events|Saving |Warning:|Writing |\[\d+/\d+\]|\*\* |`{3})",
 )
 _REPORT_NAME = re.compile(
     r"with \[(?:[^\]]*[/\\])?([A-Za-z0-9_]+)\.py|\(([A-Za-z0-9_]+)(?::[^)]*)?\):\s*$|"
@@ -36,6 +36,8 @@ ROLES = {
     "total_ms": "total:ms",
     "instances": "count",
     "num calls": "count",
+    "calls": "count",
+    "launches": "count",
     "count": "count",
     "operations": "count",
     "avg": "mean",
@@ -216,7 +218,9 @@ def _kind(roles: Sequence[str], names: Sequence[str], report: str | None) -> str
         return "trace" if is_gpu else "other"
     if "count" not in roles:
         return told if "total" in roles else None
-    if "num calls" in lowered:
+    if lowered & {"calls", "launches"} and "total" not in roles:
+        return None  # words of everybody's tables
+    if lowered & {"num calls", "calls"} and not lowered & {"kernel", "kernel name"}:
         return told or "calls"
     if "category" in roles:
         return told or "gpu"

@@ -21,7 +21,7 @@ from solscope.model.report import (
 
 _DIM3 = re.compile(r"\(?\s*(\d{1,10})\s*[,;]\s*(\d{1,10})\s*[,;]\s*(\d{1,10})\s*\)?")
 _AS_FLOAT = re.compile(r"\.0{1,2}\Z")
-_CAPABILITY = re.compile(r"(\d{1,2})[.,](\d)")
+_CAPABILITY = re.compile(r"(\d{1,2})(?:[.,](\d))?")  # spreadsheets write 9 for 9.0
 _NVTX_ENTRY = re.compile(r'"([^"]*)"')
 _RANGE_NAMES = {"range": WorkloadKind.RANGE, "graph": WorkloadKind.GRAPH}
 
@@ -71,7 +71,7 @@ def device_of(identity: Identity, metrics: Mapping[str, MetricValue]) -> Device:
 
     capability = _CAPABILITY.fullmatch(identity.capability.strip())
     major, minor = attribute("compute_capability_major"), attribute("compute_capability_minor")
-    pair = None if capability is None else (int(capability[1]), int(capability[2]))
+    pair = None if capability is None else (int(capability[1]), int(capability[2] or 0))
     if pair is None and major is not None and minor is not None:
         pair = (major, minor)
     name = metrics.get("device__attribute_display_name")

@@ -32,12 +32,16 @@ MAX_BYTES = 256 << 20
 _SUM_SLACK = 0.02  # of rounded percentages
 
 
+_OTHERS = ('"traceEvents"', "speedscope.app/", '"flamebearer"')
+"""What stands in JSON of other kinds that holds names and samples, too."""
+
+
 def recognises(head: bytes, path: str) -> bool:
     """A live address, or a table with kernel names beside samples or shares."""
     if path.startswith(SCHEMES):
         return True
     text = decode_head(head)
-    if "\0" in text[:1024] or '"traceEvents"' in text:
+    if "\0" in text[:1024] or any(word in text for word in _OTHERS):
         return False
     found = rows.parse(_whole_lines(text.encode()))
     try:

@@ -23,6 +23,9 @@ PERCENT_OF = frozenset({*PERCENT_WORDS, "self", "total", "gpu", "samples", "samp
 
 HINT = "say which column is which: --columns name=COLUMN,samples=COLUMN (or share%=COLUMN)"
 
+_OTHERS = (frozenset({"TotalDurationNs"}), frozenset({"total_ns"}), frozenset({"metric", "value"}))
+"""Titles of tables that sum up times, or list metrics: no samples, whatever else they hold."""
+
 _WORD = re.compile(r"[^a-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # KernelName
 _ROLE = re.compile(r"(name|samples|share%?|pod|event|time)=(.+)")
@@ -72,13 +75,17 @@ def layout(titles: Sequence[str], mapping: Mapping[str, str]) -> Layout | None:
     samples = mapping.get("samples") or _first(titles, SAMPLES)
     if samples is None and name is not None and _plain(name) != "name":
         samples = _first(titles, LOOSE_SAMPLES)
+    if name is None:
+        return None
+    if not mapping and any(other <= set(titles) for other in _OTHERS):
+        return None
     if "share" in mapping or "share%" in mapping:
         share = mapping.get("share") or mapping.get("share%")
         is_percent: bool | None = "share%" in mapping
     else:
         share = _share(titles)
         is_percent = None if share is None or not _says_percent(share) else True
-    if name is None or (samples is None and share is None):
+    if samples is None and share is None:
         return None
     return Layout(name, samples, share, is_percent)
 

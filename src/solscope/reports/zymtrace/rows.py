@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from solscope.errors import ReportError
+from solscope.reports.printed.carried import without_borders
 from solscope.reports.printed.encoding import decode
 from solscope.reports.printed.number_format import NumberFormat, detect, of_locale
 
@@ -53,7 +54,7 @@ def parse(data: bytes) -> Rows | None:
     text = decode(data).text.lstrip()
     if text.startswith(("{", "[")):
         return _json(text.encode())
-    return _separated(text)
+    return _separated(without_borders(text))
 
 
 def _separated(text: str) -> Rows | None:

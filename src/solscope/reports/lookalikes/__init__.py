@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from solscope.reports.lookalikes import tools
 from solscope.reports.printed.encoding import decode_head
 
 
@@ -42,6 +43,7 @@ _LABELS = frozenset(
         "Achieved Occupancy",
     )
 )
+_HTML = re.compile(r"\s*<(?:!doctype html|html|head|body|table|div|style)\b", re.IGNORECASE)
 _DIMENSIONS = re.compile(r"\(\d+, \d+, \d+\)")
 _TIME_COLUMN = re.compile(r"[\w ]+ \((ns|us|ms|s|[num]?sec)\)")
 _MENTIONS = re.compile(r"\b(?:ncu|nsight compute)\b", re.IGNORECASE)
@@ -56,6 +58,7 @@ def name_of(head: bytes, path: str) -> Lookalike | None:
         _pointer,
         _page,
         _listing,
+        _tools,
         _log,
         _headless,
         _nsys_table,
@@ -79,10 +82,12 @@ def _pointer(text: str) -> Lookalike | None:
 
 
 def _page(text: str) -> Lookalike | None:
-    if not text.lstrip()[:200].lower().startswith(("<!doctype html", "<html")):
+    if _HTML.match(text) is None:
         return None
     return Lookalike(
-        kind="html", what="an HTML page", hint="the download returned a page; fetch the raw file"
+        kind="html",
+        what="an HTML page",
+        hint="a download returned a page: fetch the raw file; a table: write it as CSV",
     )
 
 
@@ -99,6 +104,11 @@ def _listing(text: str) -> Lookalike | None:
             kind="ncu-listing", what="a list of metric names of a chip, no report", hint=_EXPORT
         )
     return None
+
+
+def _tools(text: str) -> Lookalike | None:
+    found = tools.name_of(text)
+    return None if found is None else Lookalike(kind="other-tool", what=found[0], hint=found[1])
 
 
 def _log(text: str) -> Lookalike | None:
@@ -122,6 +132,7 @@ def _log(text: str) -> Lookalike | None:
 def _headless(text: str) -> Lookalike | None:
     """Rows of ncu begin with two numbers and hold the dimensions of a launch."""
     rows = [row for row in _rows(text.lstrip("\ufeff").splitlines()[:40]) if len(row) > 7]
+    rows = [row for row in rows if any(cell.strip() for cell in row[:2])]  # no row of units
     if not rows or not all(cell.strip().isdecimal() for cell in rows[0][:2]):
         return None
     if not any(_DIMENSIONS.fullmatch(cell.strip()) for cell in rows[0]):
