@@ -173,6 +173,17 @@ def test_reports_of_other_files_stay_other_kernels(
     assert len(json.loads(capsys.readouterr().out)["kernels"]) == 2
 
 
+def test_a_page_that_names_a_kernel_otherwise_does_not_count_beside_its_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = Path(__file__).parents[2] / "samples" / "decode-step-h100.ncu-rep"
+    assert run("read", str(sample), "--as", "ncu-raw-csv") == 0
+    page = tmp_path / "page.csv"
+    page.write_text(capsys.readouterr().out)
+    assert run("analyze", str(sample), str(page)) == 2
+    assert "the same 9 launches in two formats" in capsys.readouterr().err
+
+
 SECRETS = ("host.invalid", "192.0.2.7", "--secret-option", "VLLM::Worker")
 
 

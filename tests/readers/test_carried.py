@@ -91,6 +91,14 @@ def driver_log(rows: Rows) -> str:
 WRAPPINGS = (bordered, markdown, adorned, records, driver_log)
 
 
+def test_records_of_any_collector_hold_the_lines_of_a_page(tmp_path: Path) -> None:
+    text = driver_log(DETAILS)
+    for key in ("line", "message", "MESSAGE", "msg", "textPayload"):
+        report = read(tmp_path, text.replace('"log"', f'"{key}"').replace("\\n", ""))
+        assert isinstance(report, Report)
+        assert len(report.launches[0].metrics) == 3
+
+
 def read(folder: Path, text: str) -> Report | TimelineReport | SampleReport:
     file = folder / "table"
     file.write_text(text)

@@ -205,11 +205,35 @@ def test_colours_of_a_terminal_are_no_part_of_the_table() -> None:
     assert report.launches[0].metrics["gpu__time_duration.sum"] == 10240
 
 
+def test_a_column_of_somebodys_own_is_no_metric() -> None:
+    page = raw('"gpu__time_duration.sum"', '"us"', "0,1,10.24")
+    report = read(
+        "".join(f'"{"run" if n == 0 else "A"}",{x}\n' for n, x in enumerate(page.split("\n")[:-1]))
+    )
+    assert dict(report.launches[0].metrics.items()) == {"gpu__time_duration.sum": 10240}
+    assert codes(report) == ["foreign-columns"]
+
+
+def test_titles_and_switches_of_a_terminal_are_no_part_of_it() -> None:
+    page = raw('"gpu__time_duration.sum"', '"us"', "0,1,10.24")
+    report = read(f"\x1b[?2004l\x1b]0;user: ncu\x07{page}\x1b[?2004h")
+    assert report.launches[0].metrics["gpu__time_duration.sum"] == 10240
+    assert codes(report) == []
+
+
+def test_a_file_of_two_encodings_keeps_the_names_of_both() -> None:
+    page = raw('"gpu__time_duration.sum"', '"us"', "0,1,10.24").replace("k(int)", "käse(int)")
+    data = page.encode() + page.encode("latin-1")
+    report = ncu_csv.read("x.csv", data, "0" * 64)
+    assert [one.name_full for one in report.launches] == ["käse(int)", "käse(int)"]
+    assert ncu_csv.explain("x.csv", data).encoding == "UTF-8 and Latin-1"
+
+
 def test_a_file_cut_in_its_units_row_says_that_it_is_cut() -> None:
     report = read(raw('"gpu__time_duration.sum","dram__bytes.sum"', '"nsecond","byte"')[:-8])
     assert not report.complete
     assert report.launches == ()
-    assert codes(report)[0] == "truncated"
+    assert codes(report) == ["truncated"]
 
 
 def test_summaries_of_several_ranges_stay_apart_and_bear_their_names() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from solscope.analysis.work.counters import duration_ns
 from solscope.errors import UsageError
@@ -26,11 +27,11 @@ def refuse(reports: Sequence[Report]) -> None:
                 hint="give one of them: trials are runs of their own",
             )
         files[digest] = path
-    known: dict[tuple[tuple[int, str], ...], list[Report]] = {}
+    known: dict[tuple[int, ...], list[Report]] = {}
     for report in reports:
-        key = tuple((one.process_id or 0, one.name) for one in report.launches)
-        others = known.setdefault(key, []) if any(process for process, _ in key) else []
-        for other in others:
+        key = tuple(one.process_id or 0 for one in report.launches)
+        others = known.setdefault(key, []) if any(key) else []
+        for other in filter(partial(_are_alike, report), others):
             formats = {report.provenance.format, other.provenance.format}
             if _are_equal(report, other) if len(formats) == 1 else _are_as_long(report, other):
                 raise UsageError(
@@ -41,6 +42,14 @@ def refuse(reports: Sequence[Report]) -> None:
                     "than the details page",
                 )
         others.append(report)
+
+
+def _are_alike(one: Report, other: Report) -> bool:
+    """Whether launches agree in name or, since formats name some kernels otherwise, in shape."""
+    return all(
+        a.name == b.name or (a.grid is not None and (a.grid, a.block) == (b.grid, b.block))
+        for a, b in zip(one.launches, other.launches, strict=True)
+    )
 
 
 def _are_as_long(one: Report, other: Report) -> bool:

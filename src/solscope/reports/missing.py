@@ -37,7 +37,10 @@ def explain(
         code = "kernels-not-recorded"
     else:
         what = f"{where}, and no launch call is in the file: whether kernels ran is not known"
-        remedy = "capture with --trace=cuda, over a window in which the GPU works"
+        remedy = (
+            "capture GPU activities (nsys: --trace=cuda; torch: ProfilerActivity.CUDA), over a "
+            "window in which the GPU works"
+        )
         code = "kernels-not-recorded"
     return (
         Issue(code=code, severity=Severity.WARNING, what=what),

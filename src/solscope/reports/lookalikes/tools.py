@@ -108,6 +108,11 @@ _TEXTS: Sequence[tuple[re.Pattern[str], str, str]] = (
         "give the last frame and its samples as a table: kernel,samples",
     ),
     (
+        re.compile(r'\A\s*\{\s*"(?:cells|metadata|nbformat)"\s*:'),
+        "a Jupyter notebook",
+        "put the output of the cell that ran the profiler into a file of its own",
+    ),
+    (
         re.compile(r'\A\s*\{"ID":\{"0":'),
         "a data frame as JSON, column by column",
         "write it row by row (orient='records'), or as CSV",

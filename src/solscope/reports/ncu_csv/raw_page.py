@@ -138,6 +138,8 @@ def gather(table: Table, notes: Notes) -> RawRows:
             notes.unnumbered += 1
         elif any(row) and tuple(row) != table.header:
             notes.stray(row)
+    if units is not None:
+        metrics, units = _ncus(metrics, units, notes)
     short = len(last) < columns.width and not table.ends_in_a_line
     if table.is_cut_in_a_cell or short:
         notes.cut = True
@@ -163,6 +165,23 @@ def _same_units(held: tuple[str, ...] | None, found: tuple[str, ...]) -> tuple[s
             hint="give each page, header and units, a file of its own",
         )
     return found
+
+
+def _ncus(
+    metrics: tuple[tuple[int, str], ...], units: tuple[str, ...], notes: Notes
+) -> tuple[tuple[tuple[int, str], ...], tuple[str, ...]]:
+    """The metrics with their units, without columns of somebody's own: those have something else
+    in the row of units, and no name of a metric."""
+    own = [
+        position
+        for position, (_, name) in enumerate(metrics)
+        if "__" not in name and units[position] and not _are_units((units[position],))
+    ]
+    if not own:
+        return metrics, units
+    notes.foreign.update(dict.fromkeys(metrics[position][1] for position in own))
+    kept = [position for position in range(len(metrics)) if position not in own]
+    return tuple(metrics[at] for at in kept), tuple(units[at] for at in kept)
 
 
 def repeated(raws: Sequence[RawRows]) -> int:
@@ -197,6 +216,8 @@ def launches(raw: RawRows, numbers: NumberFormat, *, first: int = 0) -> tuple[Ke
 
     Raises UnknownUnit for a unit that ncu is not known to print.
     """
+    if not raw.rows:
+        return ()
     columns = _Columns(raw.notes)
     for position, (i, name) in enumerate(raw.metrics):
         unit, form = _unit(raw, position, name), _format(raw, position, numbers)

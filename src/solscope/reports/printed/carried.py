@@ -25,7 +25,9 @@ _RULE = re.compile(
 )
 _LISTED = re.compile(r"^[ \t\ufeff]*\[(?=\s*\{)", re.MULTILINE)
 _JSON_LINE = re.compile(r'\s*\{"')
-_DRIVER_LINE = re.compile(r'\s*\{"log":"')
+_LOG_KEYS = ("log", "line", "message", "MESSAGE", "msg", "textPayload")
+"""Keys of a log's records: Docker's, Loki's, journald's, those of clouds."""
+
 _EMPHASIS = re.compile(r"(\*\*|`)(.*)\1", re.DOTALL)
 _ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!<>|])")
 _BREAK = re.compile(r"<br\s*/?>")
@@ -45,10 +47,10 @@ def table_head(head: bytes) -> str:
 
 def unwrap(text: str) -> tuple[str, str]:
     """The text with its wrapped tables as CSV, and the wrapping; empty where there is none."""
-    if _DRIVER_LINE.match(text):
-        logged = _logged(text)
+    if _JSON_LINE.match(text):
+        logged = _logged(_whole_json_lines(f"{text}\n-"))
         if logged is not None:
-            return without_borders(logged), "lines of a container's log"
+            return without_borders(logged), "JSON lines of a log"
     begin = text[: 1 << 12].lstrip("\ufeff \t\r\n")[:1]
     if begin in ("[", "{") or "\n[" in text:
         found = _from_json(text)
@@ -86,13 +88,13 @@ def _plain(cell: str) -> str:
     return html.unescape(bare) if "&" in bare else bare
 
 
-def _logged(text: str) -> str | None:
-    try:
-        lines = [msgspec.json.decode(line) for line in text.splitlines() if line.strip()]
-    except (msgspec.DecodeError, RecursionError):
-        lines = _whole_json_lines(text)
-    logged = [line.get("log") if isinstance(line, dict) else None for line in lines]
-    return "".join(logged) if logged and all(isinstance(one, str) for one in logged) else None
+def _logged(rows: Sequence[Any]) -> str | None:
+    """What a collector of logs holds in the lines of its records; ``None`` for other rows."""
+    for key in _LOG_KEYS:
+        lines = [row.get(key) if isinstance(row, dict) else None for row in rows]
+        if lines and all(isinstance(line, str) for line in lines):
+            return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    return None
 
 
 def _whole_json_lines(text: str) -> list[Any]:

@@ -15,7 +15,8 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16 (little-endian) with BOM"),
     (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16 (big-endian) with BOM"),
 )
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+# Colours and other commands to a terminal: CSI sequences, titles of windows (OSC).
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b\r\n]*(?:\x07|\x1b\\)")
 # gzip of printed tables reaches 100:1; this bounds what a hostile file can make of memory.
 _LARGEST_UNFOLDED = 2 * 1024**3
 
@@ -55,7 +56,7 @@ def decode(data: bytes) -> DecodedText:
     for the no-break space of number groups and for names.
     """
     decoded = _decode(data)
-    if "\x1b[" not in decoded.text:
+    if "\x1b" not in decoded.text:
         return decoded
     return DecodedText(_COLOUR.sub("", decoded.text), f"{decoded.encoding}, colours cut off")
 
@@ -75,7 +76,20 @@ def _decode(data: bytes) -> DecodedText:
     try:
         return DecodedText(data.decode("utf-8"), "ASCII" if data.isascii() else "UTF-8")
     except UnicodeDecodeError:
-        return DecodedText(data.decode("latin-1"), "Latin-1 (no valid UTF-8)")
+        text = data.decode("utf-8", errors=_AS_LATIN_1)
+        is_mixed = len(text) < len(data)  # some characters of several bytes were UTF-8
+        return DecodedText(text, "UTF-8 and Latin-1" if is_mixed else "Latin-1 (no valid UTF-8)")
+
+
+def _byte_by_byte(error: UnicodeError) -> tuple[str, int]:
+    """What is no UTF-8 as Latin-1: files of two machines, joined, may be written in both."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+_AS_LATIN_1 = "solscope-latin-1"
+codecs.register_error(_AS_LATIN_1, _byte_by_byte)
 
 
 def decode_head(head: bytes) -> str:

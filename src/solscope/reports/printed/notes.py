@@ -23,6 +23,7 @@ class Notes:
     without_unit: dict[str, None] = field(default_factory=dict)
     differing: dict[str, None] = field(default_factory=dict)
     rounded: dict[str, None] = field(default_factory=dict)
+    foreign: dict[str, None] = field(default_factory=dict)
     stray_lines: int = 0
     short_rows: int = 0
     repeated: int = 0
@@ -97,6 +98,7 @@ class Notes:
                 "hold a text where a number belongs and were not read there: a spreadsheet or a "
                 "script has changed the file",
             ),
+            ("foreign-columns", Severity.INFO, self.foreign, "not read: no columns of ncu"),
             ("not-finite", Severity.WARNING, self.not_finite, "are no finite number"),
             (
                 "not-available",
