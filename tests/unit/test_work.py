@@ -557,3 +557,14 @@ def test_a_counter_of_all_operations_covers_warpgroup_work() -> None:
     bare = "sm__ops_path_tensor_src_bf16_dst_fp32.sum"
     (found,) = work.total([launch({bare: 2e9, GMMA: 1048576})], report=0)
     assert found.flop.tensor == {"bf16": 2e9}
+
+
+@pytest.mark.parametrize("hertz", [0.0, -1.0])
+def test_a_clock_that_is_none_has_no_peak(hertz: float) -> None:
+    metrics: dict[str, MetricValue] = {
+        "sm__cycles_elapsed.avg.per_second": hertz,
+        "dram__cycles_elapsed.avg.per_second": hertz,
+        f"{TENSOR}op_hmma_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained": 8192,
+    }
+    peaks = one(launch({**TIME, **sass(ffma=10), **metrics})).peaks
+    assert (peaks.sm_clock_hz, peaks.dram_clock_hz, peaks.tensor_flop_per_s) == (None, None, {})

@@ -16,15 +16,17 @@ _SCALAR_WEIGHTS = {"fp64": ("dfma", 2.0), "fp32": ("ffma", 2.0), "fp16": ("hfma"
 def peaks(launch: KernelLaunch) -> LaunchPeaks:
     """Peaks per second of one launch; what the report does not hold is ``None``."""
     metrics = launch.metrics
-    sm_clock = first(
-        metrics,
-        (
-            "sm__cycles_elapsed.avg.per_second",
-            "smsp__cycles_elapsed.avg.per_second",
-            "gpc__cycles_elapsed.avg.per_second",
-        ),
+    sm_clock = _clock(
+        first(
+            metrics,
+            (
+                "sm__cycles_elapsed.avg.per_second",
+                "smsp__cycles_elapsed.avg.per_second",
+                "gpc__cycles_elapsed.avg.per_second",
+            ),
+        )
     )
-    dram_clock = number(metrics, "dram__cycles_elapsed.avg.per_second")
+    dram_clock = _clock(number(metrics, "dram__cycles_elapsed.avg.per_second"))
     scalar = {
         precision: _scalar_peak(metrics, operation, weight, sm_clock)
         for precision, (operation, weight) in _SCALAR_WEIGHTS.items()
@@ -39,6 +41,12 @@ def peaks(launch: KernelLaunch) -> LaunchPeaks:
         dram_bytes_per_s=_product(number(metrics, "dram__bytes.sum.peak_sustained"), dram_clock),
         l2_bytes_per_s=_l2_peak(metrics),
     )
+
+
+def _clock(hertz: float | None) -> float | None:
+    """A clock that was measured. One of zero (a page with too few digits, an edited file) is none,
+    and has no peak."""
+    return hertz if hertz is not None and hertz > 0 else None
 
 
 def _product(a: float | None, b: float | None) -> float | None:
