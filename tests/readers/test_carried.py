@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from solscope.errors import ReportError
 from solscope.model.report import Report
 from solscope.model.trace import SampleReport, TimelineReport
 from solscope.reports import formats
@@ -175,3 +176,66 @@ def test_explaining_a_wrapped_table_says_what_was_unwrapped(tmp_path: Path) -> N
     assert formats.explain(str(file)).encoding == "ASCII, a bordered table"
     file.write_text(records(STATS))
     assert formats.explain(str(file)).encoding == "ASCII, JSON"
+
+
+def columns(rows: Rows) -> str:
+    """As `nsys stats` prints columns: numbers to the right, names to the left, dashes below."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in (rows[0], tuple("-" * width for width in widths), *rows[1:]):
+        *numbers, name = row
+        cells = [c.rjust(w) for c, w in zip(numbers, widths, strict=False)]
+        lines.append(f" {'  '.join([*cells, name])}\n")
+    return "".join(lines)
+
+
+def plain_csv(rows: Rows) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("wrap", [columns, plain_csv, bordered])
+@pytest.mark.parametrize(
+    "mark", ["2026-01-02T03:04:05.{n:09d}Z ", "[pod/vllm-0/nsys] ", "0: ", "> ", "[1,0]<stdout>:"]
+)
+def test_marks_of_a_log_are_no_part_of_nsys_tables(
+    tmp_path: Path, wrap: Callable[[Rows], str], mark: str
+) -> None:
+    lines = f"Generating report\n{wrap(STATS)}".splitlines(keepends=True)
+    report = read(tmp_path, "".join(mark.format(n=n) + line for n, line in enumerate(lines)))
+    assert isinstance(report, TimelineReport)
+    found = [(t.name_full, t.total_ns, t.launches) for t in report.kernel_times()]
+    assert found == [(GEMM, 1.6e6, 10), ("softmax", 4e5, 20)]
+
+
+@pytest.mark.parametrize(
+    "carry",
+    [
+        lambda text: "\n".join(" ".join(line.split()) for line in text.splitlines()),
+        lambda text: "\n".join(
+            " ".join(line.split()) for line in text.splitlines() if "---" not in line
+        ),
+        lambda text: text.replace(" ", "\xa0"),
+    ],
+    ids=["blanks run together", "and no dashes", "web page"],
+)
+def test_columns_of_nsys_survive_a_mail(tmp_path: Path, carry: Callable[[str], str]) -> None:
+    report = read(tmp_path, carry(columns(STATS)))
+    assert isinstance(report, TimelineReport)
+    assert [(t.total_ns, t.launches) for t in report.kernel_times()] == [(1.6e6, 10), (4e5, 20)]
+
+
+def test_launches_of_a_table_of_times_are_no_samples(tmp_path: Path) -> None:
+    file = tmp_path / "kern_exec_sum.csv"
+    file.write_text("PID,Count,Tot (ns),Tot_Q (ns),Kernel Name\n1,10,100,50,gemm\n")
+    with pytest.raises(ReportError, match="a table of nsys stats that is not read"):
+        formats.read(str(file))
+
+
+def test_tables_that_a_servers_log_precedes_are_found(tmp_path: Path) -> None:
+    log = "".join(f"INFO {n}: request done in 12.5 ms, 40 tokens\n" for n in range(4000))
+    for wrap in (columns, plain_csv, bordered):
+        report = read(tmp_path, log + wrap(STATS))
+        assert isinstance(report, TimelineReport)
+        assert len(report.kernel_times()) == 2

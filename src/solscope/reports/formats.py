@@ -27,6 +27,9 @@ PRINTED = ("ncu-csv", "ncu-text")
 COUNTERS = ("ncu-rep", *PRINTED)
 """Formats that hold counters; their files fit in memory. The others are read from the path."""
 
+IN_LOGS = (*PRINTED, "nsys-stats")
+"""Tables that stand in a log, however long it is."""
+
 TIMELINES = ("nsys-sqlite", "nsys-stats", "torch-trace")
 """Formats that hold times."""
 
@@ -157,12 +160,12 @@ def _choose(head: bytes, path: str, columns: str | None = None) -> ModuleType:
         if candidate.recognises(head, path):
             return candidate
     if len(head) == reader.HEAD_BYTES and "\0" not in decode_head(head) and not _JSON.match(head):
-        # A server's log can precede the table that ncu printed into it. What is no text is not
+        # A server's log can precede the table that a profiler printed in it. What is no text is not
         # read whole: it may be of any size.
         data = _bytes_of(path)
         whole = _gunzip(data, path) if data.startswith(GZIP_MAGIC) else data
         for candidate in readers():
-            if candidate.NAME in COUNTERS and candidate.recognises(whole, path):
+            if candidate.NAME in IN_LOGS and candidate.recognises(whole, path):
                 return candidate
     if columns is not None:
         from solscope.reports import zymtrace

@@ -38,7 +38,15 @@ def recognises(head: bytes, path: str) -> bool:
     text = table_head(head)
     if _JSON.match(text):
         return False
-    output = split("\n".join(text.splitlines()[:2000]))
+    return _holds_a_table(text) or _holds_a_table(text[max(0, text.find("Time (%)") - _NEAR) :])
+
+
+_LINES = 2000
+_NEAR = 4096  # what stands before the header of a table that a server's log precedes
+
+
+def _holds_a_table(text: str) -> bool:
+    output = split("\n".join(text[: _LINES << 10].splitlines()[:_LINES]))
     return bool(output.skipped) or any(table.kind != "other" for table in output.tables)
 
 

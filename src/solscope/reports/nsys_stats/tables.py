@@ -24,6 +24,11 @@ _SKIPPED = re.compile(r"SKIPPED:.* does not contain ([^.]+?)\.?\s*$")
 _UNIT = re.compile(r"^(.*?)\s*\(([^()]+)\)\s*$")
 _WIDE_GAP = re.compile(r"\s{2,}")
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_TIGHT_TITLE = re.compile(
+    r"(?:Total )?Time ?\((?:%|\w+)\)|Instances|Num Calls|Calls|Name"
+    r"|(?:Avg|Average|Med|Min|Minimum|Max|Maximum|StdDev)(?: \(\w+\))?"
+)
+_TIGHT = re.compile(rf"(?:(?:{_TIGHT_TITLE.pattern})\s)+Name")
 _DIGITS = frozenset("0123456789")
 DELIMITERS = (",", "\t", ";")
 _RULE = re.compile(r"^\s*-{2,}(\s+-{2,})*\s*$")
@@ -94,6 +99,7 @@ class StatsTable:
     columns: tuple[Column | None, ...]
     line: int
     delimiter: str | None = None  # None: text columns
+    is_tight: bool = False  # text whose blanks were run together
     source: str | None = None  # the file that nsys read, where it says so
     rows: list[tuple[str, ...]] = field(default_factory=list)
 
@@ -182,7 +188,8 @@ def _header(line: str, report: str | None, number: int) -> StatsTable | None:
     """The line as a table's header, ``None`` where it is none."""
     for delimiter in (*DELIMITERS, None):
         if delimiter is None:
-            names = tuple(_WIDE_GAP.split(line.strip()))
+            tight = _tight_titles(line)
+            names = tight or tuple(_WIDE_GAP.split(line.strip()))
         elif delimiter in line:
             names = _cells(line, delimiter)
         else:
@@ -191,12 +198,22 @@ def _header(line: str, report: str | None, number: int) -> StatsTable | None:
         roles = [column.role for column in columns if column is not None]
         kind = _kind(roles, names, report) if len(roles) * 2 >= len(names) else None
         if kind is not None:
-            return StatsTable(kind, report, names, columns, number, delimiter)
+            is_tight = delimiter is None and bool(tight)
+            return StatsTable(kind, report, names, columns, number, delimiter, is_tight)
     return None
 
 
+def _tight_titles(line: str) -> tuple[str, ...]:
+    """The titles of a table whose blanks were run together, as mails and web pages do: none but
+    those of numbers, and the name last, so that each row can be parted in one way."""
+    if "(%)" not in line or _WIDE_GAP.search(line.strip()):
+        return ()
+    found = _TIGHT.fullmatch(line.strip())
+    return () if found is None else tuple(_TIGHT_TITLE.findall(line.strip()))
+
+
 def _column(name: str) -> Column | None:
-    plain = name.strip().strip("﻿")
+    plain = " ".join(name.strip("\ufeff").split())
     match = _UNIT.match(plain)
     unit = match[2].strip() if match else None
     role = ROLES.get((match[1] if match else plain).strip().lower())
@@ -246,7 +263,9 @@ def _told(report: str | None) -> str | None:
 def _add(line: str, table: StatsTable, spans: list[tuple[int, int]] | None) -> None:
     """The line as a row of the table: by its delimiter, by the rule under the header, by gaps."""
     count = len(table.header)
-    if table.delimiter is not None:
+    if table.is_tight:
+        table.rows.append(tuple(line.split(None, count - 1)))
+    elif table.delimiter is not None:
         table.rows.append(_cells(line, table.delimiter))
     elif spans is not None and len(spans) == count:
         ends = [begin for begin, _ in spans[1:]] + [len(line)]

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from solscope.reports.printed import collected
 from solscope.reports.printed.encoding import DecodedText, decode, decode_head
 
 _BARS = "|\u2502\u2503"
@@ -22,6 +23,11 @@ _BORDERED = re.compile(rf"^[ \t>]*([{_BARS}])[^\r\n]*\1[ \t]*$", re.MULTILINE)
 # Lines of a border: +----+, |:---|---:|, and those of box-drawing characters.
 _RULE = re.compile(
     r"[ \t>]*[+|\u2500-\u257f](?=[^\r\n]*[-=\u2500\u2501\u2550])[-+=:| \t\u2500-\u257f]*"
+)
+_MARKED_HEADER = re.compile(
+    r"^((?:\[[^\]\r\n]{1,80}\]|[^\s\[|,;\"\u2502])(?:\[[^\]\r\n]{1,80}\]|[^\r\n\[|,;\"\u2502]){0,200}?"
+    r"(?<=[\])>:Z\d]))[ \t]*[|\u2502]?[ \t]*\"?(?:Time \(%\)|Start \(ns\))",
+    re.MULTILINE,
 )
 _LISTED = re.compile(r"^[ \t\ufeff]*\[(?=\s*\{)", re.MULTILINE)
 _JSON_LINE = re.compile(r'\s*\{"')
@@ -47,6 +53,14 @@ def table_head(head: bytes) -> str:
 
 def unwrap(text: str) -> tuple[str, str]:
     """The text with its wrapped tables as CSV, and the wrapping; empty where there is none."""
+    unmarked = _without_marks(text)
+    found, wrapping = _unwrap(unmarked)
+    if unmarked is not text:
+        wrapping = ", ".join(filter(None, ("marks of a log cut off", wrapping)))
+    return found, wrapping
+
+
+def _unwrap(text: str) -> tuple[str, str]:
     if _JSON_LINE.match(text):
         logged = _logged(_whole_json_lines(f"{text}\n-"))
         if logged is not None:
@@ -58,6 +72,15 @@ def unwrap(text: str) -> tuple[str, str]:
             return found, "JSON"
     bare = without_borders(text)
     return (bare, "a bordered table") if bare is not text else (text, "")
+
+
+def _without_marks(text: str) -> str:
+    """The text without what a log's collector put before the lines of nsys' tables. Those of ncu
+    have marks of their own for it, by which their readers know them."""
+    if "Time (%)" not in text and "Start (ns)" not in text:
+        return text
+    marks = [found[1].rstrip() for found in _MARKED_HEADER.finditer(text)]
+    return collected.without_marks(text, marks) if marks else text
 
 
 def without_borders(text: str) -> str:

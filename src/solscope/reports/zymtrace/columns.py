@@ -73,7 +73,7 @@ def layout(titles: Sequence[str], mapping: Mapping[str, str]) -> Layout | None:
             )
     name = mapping.get("name") or _first(titles, NAMES)
     samples = mapping.get("samples") or _first(titles, SAMPLES)
-    if samples is None and name is not None and _plain(name) != "name":
+    if samples is None and name is not None and _plain(name) != "name" and not _has_times(titles):
         samples = _first(titles, LOOSE_SAMPLES)
     if name is None:
         return None
@@ -93,6 +93,11 @@ def layout(titles: Sequence[str], mapping: Mapping[str, str]) -> Layout | None:
 def _first(titles: Sequence[str], words: Sequence[str]) -> str | None:
     by_word = {_plain(title): title for title in reversed(titles) if "%" not in title}
     return next((by_word[word] for word in words if word in by_word), None)
+
+
+def _has_times(titles: Sequence[str]) -> bool:
+    """Whether a column states a unit of time: what is counted there are launches."""
+    return any(title.rstrip().endswith(("(ns)", "(us)", "(µs)", "(ms)", "(s)")) for title in titles)
 
 
 def _share(titles: Sequence[str]) -> str | None:
