@@ -7,6 +7,7 @@ workers takes its share with a seed of its own.
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import random
 import time
@@ -65,6 +66,15 @@ STATS = (
     '60.0,"1,200,000",12,100000.0,"void gemm<128, 64>(P)"\n'
 )
 SHARES = "kernel\tshare %\nflash_fwd\t41%\ngemm\t5\n"
+MARKDOWN = (
+    "| Time (%) | Total Time (ns) | Instances | Name |\n|---|---|---|---|\n|60|1,200|12|`gemm`|\n"
+)
+ROWS = '[{"Time (%)": 60.0, "Total Time (ns)": 1200, "Instances": 12, "Name": "gemm"}]\n'
+LOG = "".join(
+    f"{json.dumps({'log': f'{line}{chr(10)}', 'stream': 'stdout'})}\n" for line in RAW.splitlines()
+)
+MIXED = "".join(f"[rank{rank}]: {line}\n" for line in TEXT.splitlines() for rank in (0, 1))
+TIGHT = "\n".join(" ".join(line.split()) for line in TEXT.splitlines()) + "\n"
 
 
 def report() -> bytes:
@@ -94,8 +104,16 @@ def trace(folder: Path) -> bytes:
 def seeds(folder: Path) -> list[bytes]:
     """One small file of each format, the costly ones (a database for each) least often."""
     texts = [text.encode() for text in (RAW, DETAILS, TEXT, STATS, SHARES)]
+    carried = [text.encode() for text in (MARKDOWN, ROWS, LOG, MIXED, TIGHT)]
     plain = [*texts, report(), trace(folder)]
-    return [*plain, *plain, *texts, *(gzip.compress(data, 1) for data in plain), export(folder)]
+    return [
+        *plain,
+        *plain,
+        *texts,
+        *carried,
+        *(gzip.compress(data, 1) for data in plain),
+        export(folder),
+    ]
 
 
 def damage(data: bytes, chance: random.Random) -> bytes:

@@ -114,8 +114,9 @@ def _plain(cell: str) -> str:
 def _logged(rows: Sequence[Any]) -> str | None:
     """What a collector of logs holds in the lines of its records; ``None`` for other rows."""
     for key in _LOG_KEYS:
-        lines = [row.get(key) if isinstance(row, dict) else None for row in rows]
-        if lines and all(isinstance(line, str) for line in lines):
+        found = [row.get(key) if isinstance(row, dict) else None for row in rows]
+        lines = [line for line in found if isinstance(line, str)]
+        if lines and len(lines) == len(found):
             return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
     return None
 
