@@ -69,6 +69,7 @@ def kind(text: str) -> str | None:
         (",0\nKernel Name,k\nContext,1\nStream,7\nBlock Size,b\nGrid Size,g\n", "other-tool"),
         ("'ID','Process ID','Kernel Name','Context','Stream'\n'0','1','k','1','7'\n", "other-tool"),
         ('{"cells": [{"outputs": [{"text": ["ncu\\n"]}]}], "nbformat": 4}', "other-tool"),
+        ("| NVIDIA-SMI 570.1 |\n==ERROR== No kernels were profiled.\n", "ncu-log"),
         ("<table><tr><td>Kernel Name</td></tr></table>", "html"),
         (
             '"","","","","","","","","us"\n"0","12","a","h","k","1","7","(8, 1, 1)","9"\n',

@@ -166,3 +166,21 @@ def test_a_section_that_comes_again_is_another_launchs(tmp_path: Path) -> None:
 def test_names_of_a_web_page_are_those_of_the_kernels(tmp_path: Path) -> None:
     page = PAGE.replace("gemm(int)", "void gemm&lt;128, 64&gt;(int)")
     assert read(tmp_path, f"<pre>{page}</pre>").launches[0].name_full == "void gemm<128, 64>(int)"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_name_that_a_terminal_has_broken_is_whole(tmp_path: Path, width: int) -> None:
+    name = f"void cutlass::Kernel2<{'x' * 90}<(int)128, 64>>(cutlass::Params<{'y' * 30}>)"
+    head = f"  {name} (128, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0"
+    broken = "\n".join(head[at : at + width] for at in range(0, len(head), width))
+    page = PAGE.replace(
+        "  gemm(int) (128, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0", broken
+    )
+    assert [one.name_full for one in read(tmp_path, page).launches] == [name, "softmax(int)"]
+    printed = page.replace("  void", "printed by the program\n  void")
+    assert read(tmp_path, printed).launches[0].name_full == name
+
+
+def test_a_text_without_dashes_ends_with_its_last_line(tmp_path: Path) -> None:
+    page = "\n".join(line for line in no_dashes(PAGE).split("\n") if line) + "\n"
+    assert read(tmp_path, page).complete

@@ -28,6 +28,19 @@ def cells(section: str, line: str, values: int) -> tuple[str, ...] | None:
     return None
 
 
+def whole_name(name: str, before: Sequence[str]) -> str:
+    """The name of a kernel whose first parts stand in the lines before, where a terminal has
+    broken it: lines of one width, of which the first is indented by two as ncu does."""
+    parts: list[str] = []
+    for line in reversed(before):
+        parts.insert(0, line)
+        if len({len(part) for part in parts}) > 1:
+            break
+        if line.startswith("  "):
+            return ("".join(parts) + name).strip()
+    return name
+
+
 def _is_label(section: str, words: Sequence[str]) -> bool:
     label = " ".join(words)
     if meanings(section, "", label):

@@ -126,6 +126,7 @@ class PageParser:
         self._titled = False
         self._is_new_section = False
         self._is_after_dashes = False
+        self._before: list[str] = []  # lines that were nothing: a name that a terminal has broken
         self._sections: set[str] = set()  # of this launch
         self._processes: set[tuple[str, str, str]] = set()
         self._rule: list[str] | None = None
@@ -143,7 +144,8 @@ class PageParser:
         if is_cut and not (self._in_table and not self._title and lines[-1].strip(" -")):
             self._line(lines[-1])
         self._end_rule()
-        self.pages.is_cut = self._in_table and not self._title
+        is_open = bool(self._spans) or is_cut  # without dashes, a table ends where the text does
+        self.pages.is_cut = self._in_table and not self._title and is_open
         return self.pages
 
     def _line(self, line: str) -> None:
@@ -156,6 +158,7 @@ class PageParser:
             self._belongs(line)
         elif not line.strip():
             self._end_rule()
+            self._before = []
             self._thread = None
             self._in_table = self._in_table and bool(self._title)
         self._is_after_dashes = False
@@ -173,6 +176,7 @@ class PageParser:
         process = _PROCESS.fullmatch(line)
         if process is not None:
             self._process, self._device = (process[1], process[2], process[3]), ("", "")
+            self._before = []
             self._processes.add(self._process)
             self._title = ""
             return True
@@ -220,8 +224,10 @@ class PageParser:
             return True
         launch = _LAUNCH.fullmatch(line)
         if launch is not None:
-            cells = tuple(cell or "" for cell in launch.groups())
-            self._begin(self._identity(*cells))
+            name, *cells = (cell or "" for cell in launch.groups())
+            if not line[0].isspace():
+                name = loose.whole_name(name, self._before)
+            self._begin(self._identity(name, *cells))
             return True
         old = _OLD_LAUNCH.fullmatch(line)
         if old is not None:
@@ -338,6 +344,7 @@ class PageParser:
             self._thread = thread.group(1)
             return
         if self._thread is None or not self.pages.launches:
+            self._before.append(line)
             return
         ranges = _RANGE.fullmatch(line.rstrip())
         domain = _DOMAIN.fullmatch(line.rstrip())
