@@ -155,6 +155,15 @@ def test_texts_of_two_ranks_are_put_apart_by_their_marks_or_refused(tmp_path: Pa
         read(tmp_path, "\n".join(mixed))
 
 
+def test_blocks_of_two_processes_in_one_text_are_refused(tmp_path: Path) -> None:
+    two = PAGE.replace("[1234]", "[1235]").replace("10.24", "30.72")
+    at = PAGE.index("Memory Throughput") + 5
+    with pytest.raises(ReportError, match="the output of several processes is mixed"):
+        read(tmp_path, PAGE[:at] + two[:at] + PAGE[at:] + two[at:])
+    unended = read(tmp_path, f"printed without a line end{PAGE}")
+    assert [one.name for one in unended.launches] == ["gemm", "softmax"]
+
+
 def test_a_section_that_comes_again_is_another_launchs(tmp_path: Path) -> None:
     lost = PAGE.replace("  softmax(int) (64, 1, 1)x(256, 1, 1), Context 1, Stream", "  softmax(\n")
     found = [

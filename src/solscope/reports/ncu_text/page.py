@@ -20,6 +20,7 @@ _SECTION_WORD = "Section: "
 _LONGEST_MARK = 200
 _ENDS_A_MARK = re.compile(r"[\d\])>]\S*\s*$")
 _DIMS = r"(\(\d+, \d+, \d+\))x(\(\d+, \d+, \d+\))"
+_TORN = re.compile(r"\S.*\[\d+\] \S+@\S+\s*$")
 _LAUNCH = re.compile(
     rf"\s*(\S.*?) {_DIMS}, Context (\d+), Stream (\d+)(?:, Device (\d+), CC ([\d.]+))?"
 )
@@ -200,11 +201,7 @@ class PageParser:
         """ncu prints a section of a launch once."""
         if name in self._sections:
             if len(self._processes) > 1:
-                raise ReportError(
-                    f"the section {name!r} stands twice under one launch: the output of several "
-                    "processes is mixed, so that rows cannot be given to their kernels",
-                    hint="give each process a file of its own: ncu --log-file out.%p.txt",
-                )
+                raise _mixture(f"the section {name!r} stands twice under one launch")
             self._begin_unnamed()
         self._sections.add(name)
         self._section = name
@@ -289,6 +286,9 @@ class PageParser:
             self.pages.launches[-1].rules.append(advice)
 
     def _belongs(self, line: str) -> None:
+        is_row = self._in_table and not self._title
+        if (is_row or self._rule is not None) and _TORN.search(line) is not None:
+            raise _mixture(f"another process begins in the midst of {line.strip()[:40]!r}")
         if self._rule is not None:
             self._rule.append(line.strip())
         elif self._title:
@@ -355,6 +355,14 @@ class PageParser:
             self.pages.launches[-1] = replace(launch, nvtx=(*launch.nvtx, found))
         elif domain is not None:
             self._domain = domain.group(1)
+
+
+def _mixture(seen: str) -> ReportError:
+    return ReportError(
+        f"{seen}: the output of several processes is mixed, so that rows cannot be given to their "
+        "kernels",
+        hint="give each process a file of its own: ncu --log-file out.%p.txt",
+    )
 
 
 def _percent(text: str) -> float | None:
