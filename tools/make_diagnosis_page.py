@@ -33,6 +33,11 @@ TITLES = {
     "nsys": "Nsight Systems",
     "server": "Server and workers",
     "cluster": "Pod and cluster",
+    "containers": "Container engines",
+    "batch": "Schedulers, launchers, ranks",
+    "faults": "Faults of the GPU",
+    "build": "Compilers and builds",
+    "traces": "Torch profiler and endpoints",
     "figures": "Stated figures",
 }
 

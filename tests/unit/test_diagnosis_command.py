@@ -138,7 +138,7 @@ def test_a_command_that_will_not_do_what_is_meant(command: str, code: str) -> No
         "ncu --import r.ncu-rep --page source --csv --print-source sass",
         "ncu --query-metrics --chip gh100",
         "sudo -E env PATH=$PATH ncu -c 3 -k regex:gemm a.out",
-        "docker run --rm --cap-add=SYS_ADMIN img ncu -k regex:gemm -c 3 a.out 2>&1 | tee l",
+        "docker run --gpus all --cap-add=SYS_ADMIN img ncu -k regex:gemm -c 3 a.out 2>&1 | tee l",
         "kubectl exec p -c vllm -- ncu -k regex:gemm -c 3 a.out",
         "mpirun -np 2 ncu -o r_%q{OMPI_COMM_WORLD_RANK} a.out",
         "ncu --target-processes all torchrun --nproc_per_node=1 t.py",

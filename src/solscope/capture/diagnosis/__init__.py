@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from solscope.capture.diagnosis import command, figures, reporting
+from solscope.capture.diagnosis import command, figures, filters, reporting, surroundings
 from solscope.capture.diagnosis.derivation import derive
 from solscope.capture.diagnosis.intake import Evidence, Intake
 from solscope.capture.diagnosis.judgement import Judge, conclude
@@ -65,18 +65,25 @@ def _judge(
     """One command belongs to the log; several are judged one by one, each with the log."""
     if len(commands) < 2:
         for only in commands:
-            command.state(only, facts, version)
+            _state(only, facts, version)
         derive(facts)
         return judge.causes(facts)
     found: dict[str, Cause] = {}
     for one in commands:
         own = _copy(facts)
-        command.state(one, own, version)
+        _state(one, own, version)
         derive(own)
         for cause in judge.causes(own):
             found.setdefault(cause.code, cause)
     derive(facts)
     return tuple(sorted(found.values(), key=lambda c: list(_ORDER).index(c.role.value)))
+
+
+def _state(one: command.Command, facts: Facts, version: str | None) -> None:
+    """The facts of a command: its options, what they select, what stands around it."""
+    command.state(one, facts, version)
+    filters.state(one, facts)
+    surroundings.state(one, facts)
 
 
 _ORDER = ("cause", "suspect", "advice", "well", "harmless")

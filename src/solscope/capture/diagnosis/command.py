@@ -47,8 +47,9 @@ _NCU_ALONE = frozenset({
     "nvtx-exclude", "nvtx-include", "profile-from-start", "range-filter", "replay-mode",
     "target-processes", "target-processes-filter",
 })  # fmt: skip
-_COLONS = 3  # of a kernel id, an empty field for any: ::NAME:2
 _METRIC = re.compile(r"[a-z0-9]+__\w+(\.\w+)*,?")
+
+_NSYS_WITH_VALUE = ("-o", "-t", "-s", "-c", "-w", "-f", "--output", "--trace", "--capture-range")
 
 ALL_BY_DEFAULT = (2023, 3)  # --target-processes all, by the release notes
 
@@ -69,6 +70,8 @@ class Command:
     unknown: list[str] = field(default_factory=list)
     target: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
+    before: list[str] = field(default_factory=list)
+    capture_range: str | None = None
     launcher: tuple[str, int] | None = None
     broken: str | None = None
 
@@ -104,7 +107,7 @@ def parse(text: str, where: str) -> Command:
     pairs = [word.partition("=") for word in before if not word.startswith("-")]
     environment = {name: value for name, sign, value in pairs if sign}
     tool = shell.tool_of(words.pop(0)) if words else ""
-    command = Command(tool=tool, text=text, where=where, environment=environment)
+    command = Command(tool=tool, text=text, where=where, environment=environment, before=before)
     command.launcher = shell.ranks_of(before)
     if tool.startswith("nsys"):
         _parse_other(words, command)
@@ -152,9 +155,11 @@ def _parse_other(words: list[str], command: Command) -> None:
     if words and words[0] == "profile":
         words.pop(0)
     while words and words[0].startswith("-"):
-        word = words.pop(0)
-        if word in ("-o", "-t", "-s", "-c", "-w", "-f", "--output", "--trace") and words:
-            words.pop(0)
+        name, sign, value = words.pop(0).partition("=")
+        if name in _NSYS_WITH_VALUE and not sign and words:
+            value = words.pop(0)
+        if name in ("-c", "--capture-range"):
+            command.capture_range = value
     command.target = words
 
 
@@ -185,8 +190,10 @@ def state(command: Command, facts: Facts, version: str | None) -> None:
     if is_old and command.tool == "ncu" and command.value("target-processes") is None:
         say("default-application-only", f"ncu {version}", version=str(version))
     _state_target(command, say)
+    if command.capture_range:
+        kind = command.capture_range
+        say("nsys-capture-range", f"--capture-range={kind}", kind=kind)
     if not command.tool.startswith("nsys"):
-        _state_filters(command, say)
         _state_output(command, say)
 
 
@@ -214,7 +221,8 @@ def _state_version(option: Option, text: str, version: str | None, say: Say) -> 
             instead=instead,
         )
     if option.since and have is not None and have < numbers_of(option.since):
-        say("option-too-new", text, name=name, since=option.since, version=version)
+        instead = option.before or "a newer ncu, or do without it"
+        say("option-too-new", text, name=name, since=option.since, version=version, instead=instead)
 
 
 def _state_value(option: Option, value: str, text: str, say: Say) -> None:
@@ -294,62 +302,6 @@ def _needs_no_target(command: Command) -> bool:
     alone = ("import", "help", "version", "list-", "query-metrics")
     given = [name for name, _ in command.options]
     return any(name.startswith(alone) for name in given) or command.value("mode") == "attach"
-
-
-def _state_filters(command: Command, say: Say) -> None:
-    for name, value in command.options:
-        if name == "nvtx-exclude" and value and not re.search(r"[/\[\]]", value):
-            say("nvtx-exclude-plain-name", f"--{name} {value}", name=value.split("@")[-1])
-        if name in ("kernel-name", "section") and value.startswith("regex:"):
-            _state_regex(name, value.removeprefix("regex:"), say)
-        if name in ("launch-skip", "launch-skip-before-match") and not value.isdigit():
-            whole = {"allowed": "a whole number", "nearest": "0"}
-            say("option-value-bad", f"--{name} {value}", name=f"--{name}", value=value, **whole)
-        if name == "nvtx-include" and value and not re.search(r"[/\[\]]", value):
-            say("nvtx-plain-name", f"--{name} {value}", name=value.split("@")[-1])
-        if name == "kernel-name" and value and not value.startswith("regex:"):
-            base = command.value("kernel-name-base") or "function"
-            if re.search(r"[*.|^$+?\\]|\[|\]", value):
-                guess = re.sub(r"(?<!\.)\*", ".*", value)
-                say("kernel-exact-name", f"-k {value}", name=value, regex=f"regex:{guess}")
-            elif base == "function" and re.search(r"[<(]|::|^void\b", value):
-                say("kernel-name-of-template", f"-k {value}", name=value)
-        if name == "kernel-name" and value.startswith("regex:"):
-            base = command.value("kernel-name-base") or "function"
-            if base == "function" and re.search(r"[<]|::|\\\(|:\^?void\b", value):
-                say("kernel-name-of-template", f"-k {value}", name=value)
-        if name == "kernel-id" and value.replace("regex:", "").count(":") < _COLONS:
-            form = {"allowed": "CONTEXT:STREAM:NAME:INVOCATION", "nearest": f"::{value}:"}
-            say("option-value-bad", f"--{name} {value}", name=f"--{name}", value=value, **form)
-        if name == "kernel-id" and any(_places(value)):
-            say("kernel-id-with-place", f"--{name} {value}", name=value)
-        if name == "launch-count" and not value.isdigit():
-            say("launch-count-not-positive", f"--{name} {value}", value=value)
-        if name == "launch-count" and value.isdigit() and int(value) == 0:
-            say("launch-count-not-positive", f"--{name} {value}", value=value)
-    for name, value in command.options:
-        if name == "section" and re.search(r"[*+|^$\\]", value) and not value.startswith("regex:"):
-            say("section-pattern", f"--section {value}", name=value)
-    if command.value("set") == "basic" and command.value("metrics") is None:
-        say("set-without-roofline", "--set basic", name="basic")
-    sets = ("basic", "detailed", "full", "roofline", "nvlink", "pmsampling")
-    for name, value in command.options:
-        if name == "set" and value and value not in sets and not value.startswith("regex:"):
-            near = difflib.get_close_matches(value, sets, n=1, cutoff=0.4)
-            say("option-typo", f"--set {value}", given=value, nearest=near[0] if near else "full")
-
-
-def _places(value: str) -> tuple[str, str, str]:
-    """Context, stream and invocation of a kernel id, ``CONTEXT:STREAM:[regex:]NAME:INVOCATION``."""
-    parts = value.split(":")
-    return (parts[0], parts[1], parts[-1]) if len(parts) > _COLONS else ("", "", "")
-
-
-def _state_regex(option: str, text: str, say: Say) -> None:
-    try:
-        re.compile(text)
-    except re.error as error:
-        say("regex-broken", f"--{option} regex:{text}", name=f"--{option}", why=str(error))
 
 
 def _state_output(command: Command, say: Say) -> None:

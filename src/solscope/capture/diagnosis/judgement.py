@@ -14,7 +14,7 @@ from solscope.capture.diagnosis.knowledge import (
 )
 from solscope.capture.diagnosis.redaction import redact
 from solscope.capture.diagnosis.scanning import Facts
-from solscope.model.diagnosis import Cause, Check, Diagnosis, LogFact, Outcome, Role
+from solscope.model.diagnosis import Cause, Check, Diagnosis, LogFact, Outcome, Role, UnknownLine
 
 MOST_EVIDENCE = 5
 LONGEST_FIELD = 120
@@ -175,7 +175,7 @@ def conclude(
             for t in knowledge.templates.values()
             if t.is_consequence and t.id in facts.counts and t.id not in grounds
         ),
-        unknown=tuple(facts.unknown or (facts.complaints if code in _NOTHING else ())),
+        unknown=tuple(facts.unknown or (_complaints(facts) if code in _NOTHING else ())),
         read=tuple(read),
     )
 
@@ -225,13 +225,17 @@ def _answer(
             "Undecided: lines were recognised, but none is a fault or a finished profile",
             _EMPTY_CHECKS,
         )
-    but = ", only complaints of another one" if facts.complaints else ""
+    but = ", only complaints of another one" if _complaints(facts) else ""
     return (
         Outcome.UNDECIDED,
         "nothing-recognised",
         f"Undecided: no line of a known profiler, server or cluster tool was found{but}",
         (_OTHER_INPUT_CHECK,),
     )
+
+
+def _complaints(facts: Facts) -> list[UnknownLine]:
+    return facts.complaints or facts.murmurs
 
 
 _NOTHING = ("nothing-recognised", "nothing-decided")

@@ -10,7 +10,7 @@ import msgspec
 class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An option. ``since`` and ``gone`` are releases (``2022.1``); ``never`` marks one that no
     release had although it is often written; ``values`` are all that it takes, where these are
-    words of a fixed list (globs, as `boost*`)."""
+    words of a fixed list (globs, as `boost*`); ``before`` is what did it before ``since``."""
 
     name: str
     short: str | None = None
@@ -20,6 +20,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     never: bool = False
     instead: str | None = None
     values: tuple[str, ...] = ()
+    before: str | None = None
 
 
 class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,6 +32,9 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    sets: tuple[str, ...]
+    sections: tuple[str, ...]
+    chips: dict[str, str]
     option: tuple[Option, ...]
     release: tuple[Release, ...]
 
@@ -44,3 +48,7 @@ _LOADED = _read()
 OPTIONS: dict[str, Option] = {option.name: option for option in _LOADED.option}
 SHORT: dict[str, Option] = {o.short: o for o in _LOADED.option if o.short}
 RELEASES: tuple[Release, ...] = _LOADED.release
+SETS: tuple[str, ...] = _LOADED.sets
+SECTIONS: tuple[str, ...] = _LOADED.sections
+CHIPS: dict[str, str] = _LOADED.chips
+"""Products as people call them, and their chips as ncu does."""

@@ -48,6 +48,7 @@ class Facts:
     order: int = 0
     seen: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
     complaints: list[UnknownLine] = field(default_factory=list)
+    murmurs: list[UnknownLine] = field(default_factory=list)
 
     def add(
         self,
@@ -185,9 +186,7 @@ class Scanner:
         if b"\t" in block:
             block = block.replace(b"\t", b" ")
         low = block.lower()
-        room = complaints.MOST - len(facts.complaints)
-        for found, line in complaints.first_of(block, low, number, room):
-            facts.complaints.append(UnknownLine(where=f"{name}:{found}", text=quote(line)))
+        self._keep_complaints(block, low, name, number, facts)
         present = self._anchors_in(low)
         markers = [m for m in _MARKERS if m in low]
         enough = [m for m in markers if facts.counts.get(_unknown(m), 0) >= MOST_UNKNOWN]
@@ -205,13 +204,28 @@ class Scanner:
             told = end + 1
             told += self._scan_line(raw, entries, f"{name}:{number}", facts, block, end + 1)
 
+    def _keep_complaints(
+        self, block: bytes, low: bytes, name: str, number: int, facts: Facts
+    ) -> None:
+        """Lines that look like complaints, whoever wrote them; soft ones while nothing is known."""
+        for kept, tone in (
+            (facts.complaints, complaints.LOUD),
+            (facts.murmurs, complaints.SOFT),
+        ):
+            if tone is complaints.SOFT and (facts.complaints or facts.counts):
+                continue
+            room = complaints.MOST - len(kept)
+            for found, line in complaints.first_of(block, low, number, room, tone):
+                kept.append(UnknownLine(where=f"{name}:{found}", text=quote(line)))
+
     def _anchors_in(self, low: bytes) -> list[bytes]:
         """The anchors that a block holds: first by its words, which is cheap, then by search."""
         words = set(low.translate(_TO_WORDS).split())
         likely = set(self._wordless)
         for word in words & self._anchors_by_word.keys():
             likely |= self._anchors_by_word[word]
-        return [a for a in likely if self._inner_words[a] <= words and a in low]
+        # Sorted, so that two messages of one line come in the same order in every run.
+        return sorted(a for a in likely if self._inner_words[a] <= words and a in low)
 
     def _scan_line(
         self,
