@@ -38,6 +38,7 @@ TITLES = {
     "faults": "Faults of the GPU",
     "build": "Compilers and builds",
     "traces": "Torch profiler and endpoints",
+    "tools": "Other tools",
     "figures": "Stated figures",
 }
 

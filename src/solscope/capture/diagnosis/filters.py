@@ -70,6 +70,10 @@ def _state_section(value: str, say: Say) -> None:
     """A section's name that is nearly one of the stock sections'."""
     if value in SECTIONS or value.startswith("regex:"):
         return
+    if "," in value:
+        instead = " ".join(f"--section {part.strip()}" for part in value.split(","))
+        say("section-list", f"--section {value}", name=value, instead=instead)
+        return
     near = difflib.get_close_matches(value.lower(), map(str.lower, SECTIONS), n=1, cutoff=0.75)
     if near:
         nearest = next(name for name in SECTIONS if name.lower() == near[0])

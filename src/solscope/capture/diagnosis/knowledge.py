@@ -164,12 +164,19 @@ class Pattern:
     def match_across(self, text: str, seam: int) -> dict[str, str] | None:
         """The values of the placeholders in a text without blanks, or ``None`` where it does not
         match, or matches on one side of the seam alone."""
-        if self._loose is None:
-            self._loose = re.compile(self.regex.pattern.replace(r"\s+", r"\s*"), re.IGNORECASE)
-        found = self._loose.search(text)
-        if found is None or not found.start() <= seam < found.end():
+        found = self._search_loosely(text)
+        if found is None or not found.start() < seam < found.end():
             return None
         return {k: v for k, v in found.groupdict().items() if v is not None}
+
+    def is_within(self, text: str) -> bool:
+        """Whether a text without blanks holds a match."""
+        return self._search_loosely(text) is not None
+
+    def _search_loosely(self, text: str) -> re.Match[str] | None:
+        if self._loose is None:
+            self._loose = re.compile(self.regex.pattern.replace(r"\s+", r"\s*"), re.IGNORECASE)
+        return self._loose.search(text)
 
 
 def _expression(text: str) -> str:

@@ -291,7 +291,7 @@ class Scanner:
                 if anchor not in low:
                     continue
                 fields = entry.pattern.match_across(text, seam)
-                if fields is None or any(no.match_across(text, 0) for no in entry.unless):
+                if fields is None or any(no.is_within(text) for no in entry.unless):
                     continue
                 shown = f"{line} {block[start : start + taken - 1].decode('utf-8', 'replace')}"
                 facts.add(entry.template.id, where, shown, fields, is_timed=True)

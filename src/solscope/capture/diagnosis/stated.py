@@ -38,6 +38,8 @@ _OWN: dict[str, set[str]] = {
     "regex-broken": {"name", "why"},
     "no-command-given": {"why"},
     "section-misspelt": {"name", "nearest"},
+    "section-list": {"name", "instead"},
+    "exec-without-dashes": {"tool"},
     "nsys-capture-range": {"kind"},
     # of what stands around it (surroundings.py)
     "shell-sign-unquoted": {"sign", "word"},
@@ -138,6 +140,8 @@ MEANINGS: dict[str, str] = {
     "regex-broken": "an expression that is no regular expression",
     "section-pattern": "a pattern of sections without `regex:`",
     "section-misspelt": "a section's name that is nearly a stock section's",
+    "section-list": "several sections' names in one value",
+    "exec-without-dashes": "`kubectl exec` without `--`",
     "nsys-capture-range": "what opens the capture range of nsys",
     "shell-sign-unquoted": "a sign without quotes that the shell takes for itself",
     "sudo-bare-program": "sudo in front of a program that only the user's search path holds",

@@ -36,7 +36,7 @@ def state(command: Command, facts: Facts) -> None:
     """Add the facts of what surrounds a command."""
     if command.broken or not command.tool:
         return
-    found = [_launcher(command), _second_profiler(command)]
+    found = [_launcher(command), _second_profiler(command), _exec(command)]
     if not command.tool.startswith("nsys"):
         found += [
             _shell_sign(command),
@@ -131,6 +131,14 @@ def _launcher(command: Command) -> _Found:
             fields = {"launcher": name, "option": option, "tool": command.tool}
             return "launcher-runs-python", f"{name} … {command.tool}", fields
     return None
+
+
+def _exec(command: Command) -> _Found:
+    """`kubectl exec` without the dashes that end its own options."""
+    names = [word.rsplit("/", 1)[-1] for word in command.before]
+    if not {"kubectl", "oc"} & set(names) or "exec" not in names or "--" in command.before:
+        return None
+    return "exec-without-dashes", f"exec … {command.tool}", {"tool": command.tool}
 
 
 def _ranks(command: Command) -> _Found:
