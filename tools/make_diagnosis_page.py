@@ -38,7 +38,7 @@ TITLES = {
     "faults": "Faults of the GPU",
     "build": "Compilers and builds",
     "traces": "Torch profiler and endpoints",
-    "tools": "Other tools",
+    "tools": "nvprof, compute-sanitizer, dcgmi",
     "figures": "Stated figures",
 }
 

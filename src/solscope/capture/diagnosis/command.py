@@ -268,6 +268,8 @@ def _state_target(command: Command, say: Say) -> None:
         say("wrapper", " ".join(command.target[:3]), name=wrappers[0], real=program or "?")
     text = " ".join(real[:8])
     server = next((s for s in SERVERS if program == s or f" {s}" in f" {text}"), None)
+    if server and real[1:2] == ["bench"]:
+        server = None  # an offline benchmark, which ends by itself
     if server or re.search(r"\bserve\b|api_server|launch_server", text):
         say("target-is-server", text, name=server or program)
     if re.search(r"\bserve\b|-serve\b|api_server|launch_server|tritonserver", text):

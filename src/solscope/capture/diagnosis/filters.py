@@ -62,6 +62,8 @@ def state(command: Command, facts: Facts) -> None:
             say("option-typo", f"--set {value}", given=value, nearest=near[0] if near else "full")
         if name == "section" and command.value("section-folder") is None:
             _state_section(value, say)
+        if name == "metrics":
+            _state_metrics(value, say)
         if name == "chips":
             _state_chips(value, say)
 
@@ -78,6 +80,14 @@ def _state_section(value: str, say: Say) -> None:
     if near:
         nearest = next(name for name in SECTIONS if name.lower() == near[0])
         say("section-misspelt", f"--section {value}", name=value, nearest=nearest)
+
+
+def _state_metrics(value: str, say: Say) -> None:
+    """A pattern in a list of metrics that is not said to be one."""
+    for part in value.split(","):
+        if re.search(r"[*?\[^$]", part) and not re.match(r"\w+:", part):
+            regex = re.sub(r"(?<![.\])])\*", ".*", part)
+            say("metric-pattern", f"--metrics {part}", name=part, regex=regex)
 
 
 def _state_chips(value: str, say: Say) -> None:

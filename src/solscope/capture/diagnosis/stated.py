@@ -39,6 +39,7 @@ _OWN: dict[str, set[str]] = {
     "no-command-given": {"why"},
     "section-misspelt": {"name", "nearest"},
     "section-list": {"name", "instead"},
+    "metric-pattern": {"name", "regex"},
     "exec-without-dashes": {"tool"},
     "nsys-capture-range": {"kind"},
     # of what stands around it (surroundings.py)
@@ -140,6 +141,7 @@ MEANINGS: dict[str, str] = {
     "regex-broken": "an expression that is no regular expression",
     "section-pattern": "a pattern of sections without `regex:`",
     "section-misspelt": "a section's name that is nearly a stock section's",
+    "metric-pattern": "a pattern among metrics without `regex:`",
     "section-list": "several sections' names in one value",
     "exec-without-dashes": "`kubectl exec` without `--`",
     "nsys-capture-range": "what opens the capture range of nsys",
