@@ -101,7 +101,10 @@ def test_probes_hooks_and_ports_are_removed_from_every_container() -> None:
     sister = a_sister(a_deployment(a_container(), helper))
     spec = pod_spec(sister)
     for container in (*spec["containers"], *spec["initContainers"]):
-        assert not {"livenessProbe", "lifecycle", "ports"} & set(container)
+        assert not {"livenessProbe", "ports"} & set(container)
+        assert set(container.get("lifecycle", ())) <= {"preStop"}
+        # Of the two hooks that they had, none is left; the server's own is the sister's.
+        assert ("lifecycle" in container) is (container["name"] == "server")
 
 
 def test_labels_are_new_only_and_annotations_are_gone() -> None:
@@ -579,3 +582,18 @@ def test_a_creation_that_is_interrupted_leaves_no_half_of_a_sister() -> None:
         creation.create(cluster, sister)
     assert "create configmap" in cluster.calls
     assert cluster.objects == []
+
+
+# -- its end ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("control", "resets"), [("base", True), ("boost", True), ("none", False)])
+def test_a_deletion_ends_the_server_and_frees_clocks_that_ncu_locks(
+    control: str, resets: bool
+) -> None:
+    before = a_container(lifecycle={"preStop": {"exec": {"command": ["sleep", "30"]}}})
+    sister = a_sister(a_deployment(before), plan=a_plan(clock_control=control))
+    hook = server_of(sister)["lifecycle"]["preStop"]["exec"]["command"]
+    assert hook[:2] == ["sh", "-c"]
+    assert f"touch {tooling.COLLECTED}" in hook[2]
+    assert ("/solscope/tools/nsight-compute/ncu --clock-control reset" in hook[2]) is resets

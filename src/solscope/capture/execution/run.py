@@ -116,6 +116,10 @@ class Run:
         """Let ncu say why it failed, where it can still."""
         self._now.hear_out()
 
+    def free_clocks(self) -> str | None:
+        """Leave no GPU with locked clocks; what is to do where one may have them still."""
+        return self._now.free_clocks()
+
     def save_logs(self) -> None:
         """Keep what the present stage's server and ncu said."""
         self._now.save_logs()

@@ -203,6 +203,34 @@ class Stage:
             with contextlib.suppress(SolscopeError):
                 self._window().hear_out(min(LAST_WORDS_S, self.settings.limits.finish_s))
 
+    def free_clocks(self) -> str | None:
+        """Unlock the clocks of a GPU whose ncu hangs or was killed; what is to do where that fails.
+
+        It locks them for each kernel that it profiles, on the GPU and not for its process.
+        """
+        may_lock = self.has("open-window") and self.plan.clock_control != "none"
+        if not may_lock or self.has("finish"):
+            return None
+        try:
+            if self._window().has_ended_well():
+                return None
+        except SolscopeError:
+            return None  # the pod was deleted: its own hook has freed them
+        words = (self.settings.ncu, "--clock-control", "reset")
+        try:
+            self.journal.take(
+                self.name("free-clocks"),
+                Speller(self.settings).inside(*words),
+                lambda: self._window().free_clocks(self.settings.ncu),
+            )
+        except SolscopeError:
+            node = self.answer("start").get("node") or "its node"
+            return (
+                f"ncu was killed and may have left the clocks of a GPU of {node} locked: there "
+                "`nvidia-smi --reset-gpu-clocks`, or `ncu --clock-control reset`, frees them"
+            )
+        return None
+
     def save_logs(self) -> None:
         """Keep what the server and ncu said, as far as it can still be had."""
         if not self.has("start"):

@@ -230,6 +230,24 @@ class Capture:
                 if self._is_over(self.log()):
                     return
 
+    def free_clocks(self, ncu: str) -> Mapping[str, Any]:
+        """Unlock the GPU's clocks, which an ncu that is killed leaves locked.
+
+        Raises CaptureError or ClusterError where that cannot be done from the sister any more.
+        """
+        limit_s = scripts.FREE_CLOCKS_S
+        words = ("sh", "-c", scripts.BOUNDED, "sh", str(limit_s), ncu, "--clock-control", "reset")
+        done = self.sister.exec(words, timeout_s=limit_s + 10)
+        if done.exit_code != 0:
+            said = (done.stdout.decode("utf-8", "replace") + done.stderr).strip()
+            raise CaptureError(f"the clocks were not reset: {said[-300:]}")
+        return {"clocks": "reset"}
+
+    def has_ended_well(self) -> bool:
+        """Whether ncu came to an end of its own, after which it leaves no clock locked."""
+        found = self.log()
+        return bool(found.reports) or found.has_none or found.has_disconnected
+
     def _is_over(self, found: ProfilerLog) -> bool:
         if found.reports or found.has_none:
             return True

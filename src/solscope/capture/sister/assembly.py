@@ -11,6 +11,7 @@ from solscope.capture.sister import (
     command as commands,
 )
 from solscope.capture.sister import (
+    departure,
     environment,
     isolation,
     naming,
@@ -214,6 +215,11 @@ class _Assembly:
             arbitrary_user=any(
                 "openshift.io" in str(item.get("apiVersion", "")) for item in self.objects
             ),
+        )
+        self.changes += departure.at_once(
+            server,
+            ncu=tooling.ncu_path(self.options),
+            locks_clocks=self.plan.clock_control != "none",
         )
         self.changes += podspec.stay_near(spec, self._places())
         restart = "Never" if self.options.kind is SisterKind.JOB else "Always"
