@@ -248,7 +248,8 @@ def test_a_command_that_only_the_image_knows_is_read_in_the_running_container(
     outcome = run(tmp_path, cluster, exec=True)
     assert isinstance(outcome.value, Sister)
     (server,) = outcome.value.objects[-1]["spec"]["template"]["spec"]["containers"]
-    assert server["args"] == ["python3", "-m", "vllm.entrypoints.openai.api_server", "org/model"]
+    command = ["python3", "-m", "vllm.entrypoints.openai.api_server", "org/model"]
+    assert server["args"] == [*command, "--host", "127.0.0.1", "--port", "8000"]
     assert cluster.calls == [("exec", "chat-1")]
 
 

@@ -25,6 +25,8 @@ from solscope.errors import UsageError
 from solscope.model.plan import CostEstimate, Strategy
 from solscope.model.sister import SisterKind, SisterOptions, ToolsSource
 
+LISTENS = ("--host", "127.0.0.1", "--port")
+
 
 def env_names(container: dict[str, Any]) -> list[str]:
     return [entry["name"] for entry in container.get("env", ())]
@@ -175,7 +177,7 @@ def test_a_plain_secret_becomes_an_optional_reference_and_is_never_shown() -> No
 def test_a_plain_key_on_the_command_line_is_removed_and_never_shown() -> None:
     command = ["vllm", "serve", "m", "--api-key", "sk-123", "--hf-token=hf_1234567890"]
     sister = a_sister(a_deployment(a_container(command=command)))
-    assert server_of(sister)["args"] == ["vllm", "serve", "m"]
+    assert server_of(sister)["args"] == ["vllm", "serve", "m", *LISTENS, "8000"]
     assert "sk-123" not in repr(sister)
     assert "hf_1234567890" not in repr(sister)
 
@@ -183,14 +185,14 @@ def test_a_plain_key_on_the_command_line_is_removed_and_never_shown() -> None:
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        (["serve", "m", "--api-key", "one", "two", "--port", "8"], ["serve", "m", "--port", "8"]),
+        (["serve", "m", "--api-key", "one", "two", "--seed", "8"], ["serve", "m", "--seed", "8"]),
         # Older releases take one key, and the model may come last.
         (["serve", "--api-key", "one", "m"], ["serve", "m"]),
     ],
 )
 def test_every_key_on_the_command_line_is_removed(given: list[str], kept: list[str]) -> None:
     sister = a_sister(a_deployment(a_container(command=["vllm", *given])))
-    assert server_of(sister)["args"] == ["vllm", *kept]
+    assert server_of(sister)["args"] == ["vllm", *kept, *LISTENS, "8000"]
 
 
 def test_a_plain_secret_in_a_start_script_refuses() -> None:

@@ -276,6 +276,8 @@ class _Assembly:
         else:
             located, changes = serving.leave_groups(located, name)
             self.changes += changes
+            located, changes = serving.listen_on_loopback(located, name, self._ports())
+            self.changes += changes
             located, changes, secrets = serving.drop_secrets(located, name)
             self.changes += changes
             if secrets:
@@ -304,6 +306,17 @@ class _Assembly:
                     why="unverified: no release of ncu is known to read it",
                 )
             )
+
+    def _ports(self) -> list[int]:
+        """The ports that the target's server declares; the sister's declares none."""
+        every = self.target.template["spec"].get("containers") or ()
+        named = (item for item in every if item.get("name") == self.target.container)
+        return [
+            int(port["containerPort"])
+            for item in named
+            for port in item.get("ports") or ()
+            if str(port.get("containerPort")).isdigit()
+        ]
 
     def _foreign(self, server: Mapping[str, Any], located: commands.ServerCommand) -> list[str]:
         """Variables that a start script or a ConfigMap sets and that the sister must not have."""

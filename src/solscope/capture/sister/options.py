@@ -31,6 +31,8 @@ _KV = "would connect to a peer; results then exclude the cost of moving the KV c
 _TRACE = "would mix the sister's requests into production's traces"
 _KEY = "a secret on the command line; the isolated copy needs no key"
 _LORA = "would register with a controller"
+_TLS = "the copy is asked by plain HTTP, inside its own container"
+_LOOPBACK = "nobody outside the pod can reach it, whatever labels or addresses they know"
 
 JOINING = (
     EngineOption(engine=VLLM, name="--kv-transfer-config", shortest="--kv-t", values=1, why=_KV),
@@ -103,6 +105,39 @@ JOINING = (
     ),
     EngineOption(engine=TRTLLM, name="--server-role", shortest="--server-r", values=1, why=_LORA),
 )
+
+TRANSPORT = tuple(
+    EngineOption(engine=engine, name=name, shortest=name, values=values, why=_TLS)
+    for engine, name, values in (
+        (VLLM, "--ssl-keyfile", 1),
+        (VLLM, "--ssl-certfile", 1),
+        (VLLM, "--ssl-ca-certs", 1),
+        (VLLM, "--ssl-cert-reqs", 1),
+        (VLLM, "--ssl-ciphers", 1),
+        (VLLM, "--enable-ssl-refresh", 0),
+        (VLLM, "--uds", 1),
+        (SGLANG, "--ssl-keyfile", 1),
+        (SGLANG, "--ssl-certfile", 1),
+        (SGLANG, "--ssl-ca-certs", 1),
+        (SGLANG, "--ssl-keyfile-password", 1),
+        (SGLANG, "--enable-ssl-refresh", 0),
+    )
+)
+HOST = tuple(
+    EngineOption(engine=engine, name="--host", shortest="--ho", values=1, why=_LOOPBACK)
+    for engine in (VLLM, SGLANG, TRTLLM)
+)
+PORT = tuple(
+    EngineOption(
+        engine=engine,
+        name="--port",
+        shortest="--por",
+        values=1,
+        why="stated, so that requests find it whatever a variable or a file says",
+    )
+    for engine in (VLLM, SGLANG, TRTLLM)
+)
+DEFAULT_PORTS = {VLLM: 8000, SGLANG: 30000, TRTLLM: 8000}
 
 _GROUP = "the server is one rank of a group"
 GROUP = (

@@ -5,24 +5,29 @@ Keeps every option that decides what the kernels do; what is taken away only con
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from solscope.capture.sister import secrecy
 from solscope.capture.sister.command import Engine, ServerCommand
 from solscope.capture.sister.options import (
+    DEFAULT_PORTS,
     EXECUTOR,
     GROUP,
+    HOST,
     JOINING,
     MEMORY,
+    PORT,
     PROFILER,
     SEVERAL,
+    TRANSPORT,
     EngineOption,
     spelled,
 )
 from solscope.model.sister import Action, Change
 
 COMMAND_PATH = "spec.containers[{}].command"
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +96,39 @@ def leave_groups(command: ServerCommand, container: str) -> tuple[ServerCommand,
         for use in uses(command, option):
             command = command.drop(use.indices)
             changes.append(_change(container, Action.REMOVED, option.name, option.why))
+    return command, changes
+
+
+def listen_on_loopback(
+    command: ServerCommand, container: str, declared: Sequence[int]
+) -> tuple[ServerCommand, list[Change]]:
+    """The command of a server that listens on the pod's loopback alone, by plain HTTP.
+
+    ``declared`` are the ports that its container declared. Both options are written last: the
+    last use of an option counts, and one may come before it out of a variable.
+    """
+    default = DEFAULT_PORTS.get(command.engine)
+    if default is None:
+        return command, []
+    changes: list[Change] = []
+    for option in TRANSPORT:
+        for use in uses(command, option):
+            command = command.drop(use.indices)
+            changes.append(_change(container, Action.REMOVED, option.name, option.why))
+    hosts = [use for option in HOST for use in uses(command, option)]
+    ports = [use for option in PORT for use in uses(command, option)]
+    said = ports[-1].value or "" if ports else ""
+    port = int(said) if said.isdigit() else next(iter(declared), default)
+    before = hosts[-1].value if hosts else None
+    for use in (*hosts, *ports):
+        command = command.drop(use.indices)
+    command = command.add(HOST[0].name, LOOPBACK, PORT[0].name, str(port))
+    if before != LOOPBACK:
+        what = f"--host {before or 'of the engine'} -> {LOOPBACK}"
+        changes.append(_change(container, Action.CHANGED, what, HOST[0].why))
+    if said != str(port):
+        what = f"--port {said or 'of the engine'} -> {port}"
+        changes.append(_change(container, Action.CHANGED, what, PORT[0].why))
     return command, changes
 
 

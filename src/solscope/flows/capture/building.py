@@ -39,8 +39,10 @@ PLAN, SISTER, MANIFEST = f"{FOLDER}/plan.json", f"{FOLDER}/sister.json", f"{FOLD
 SETTINGS = f"{FOLDER}/settings.json"
 _COLLECT_S = 600.0
 """Kept for the way home of the reports, within the copy's deadline."""
+_LISTENS = re.compile(r"--host 127\.0\.0\.1 --port (\d+)")
 _PORT = re.compile(r"--port(?:=|\s+)[\"']?(\d+)")
-_DEFAULT_PORTS: Mapping[str, int] = {"sglang": 30000}
+_DEFAULT_PORT = 8000
+"""Of a server that is none that solscope knows: the others' is always stated in their command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,18 +199,18 @@ def _marked(item: Mapping[str, Any], mark: str) -> Mapping[str, Any]:
 
 
 def _port(sister: Sister, *, is_wrapped: bool) -> int:
-    """The server's port: of its command, of its container's ports, of its engine."""
+    """The server's port, as its command states it."""
     server = server_of(sister)
     words = [str(word) for word in (*(server.get("command") or ()), *(server.get("args") or ()))]
+    stated = _LISTENS.search(" ".join(words))
+    if stated is not None:
+        return int(stated[1])
     found = _PORT.findall(" ".join(words))
     if is_wrapped:
         found = found[1:]  # the first is the port that the second ncu attaches to
     if found:
         return int(found[-1])
-    for port in server.get("ports") or ():
-        return int(port["containerPort"])
-    text = " ".join(words)
-    return next((port for engine, port in _DEFAULT_PORTS.items() if engine in text), 8000)
+    return _DEFAULT_PORT
 
 
 def server_of(sister: Sister) -> Mapping[str, Any]:
