@@ -195,6 +195,50 @@ def test_every_key_on_the_command_line_is_removed(given: list[str], kept: list[s
     assert server_of(sister)["args"] == ["vllm", *kept, *LISTENS, "8000"]
 
 
+def by_key(name: str, secret: str) -> dict[str, Any]:
+    return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": "token"}}}
+
+
+@pytest.mark.parametrize(
+    ("command", "args"),
+    [
+        (["vllm", "serve", "m", "--hf-token", "$(HUB)", "--seed", "1"], None),
+        (["sh", "-c"], ["exec vllm serve m --hf-token=${HUB} --seed 1"]),
+    ],
+)
+def test_a_secret_that_would_be_written_into_the_command_reaches_the_server_otherwise(
+    command: list[str], args: list[str] | None
+) -> None:
+    # ncu's report, which goes into the bundle, holds the command line with its values.
+    container = a_container(command=command, args=args, env=[by_key("HUB", "hub")])
+    sister = a_sister(a_deployment(container))
+    started = " ".join(server_of(sister)["command"] + server_of(sister)["args"])
+    assert "hf-token" not in started
+    assert "--seed 1" in started
+    assert by_key("HF_TOKEN", "hub") in server_of(sister)["env"]
+    assert "sister-secret-not-copied" not in codes(sister)
+
+
+def test_a_variable_that_has_the_token_already_stays_as_it_is() -> None:
+    command = ["vllm", "serve", "m", "--hf-token", "$(HF_TOKEN)"]
+    sister = a_sister(a_deployment(a_container(command=command)))
+    assert env_names(server_of(sister)).count("HF_TOKEN") == 1
+
+
+def test_another_secret_option_is_dropped_and_said() -> None:
+    command = ["vllm", "serve", "m", "--store-password", "$(PASSWORD)"]
+    sister = a_sister(a_deployment(a_container(command=command)))
+    assert "--store-password" not in server_of(sister)["args"]
+    assert "sister-secret-not-copied" in codes(sister)
+
+
+def test_any_other_word_that_holds_a_secret_refuses() -> None:
+    command = ["vllm", "serve", "s3://$(USER_KEY)@store/m", "--served-model-name", "$(NAME)"]
+    env = [by_key("USER_KEY", "store"), *literal(NAME="chat")]
+    sister = a_sister(a_deployment(a_container(command=command, env=env)))
+    assert codes(sister, blocking=True) == ["sister-secret-in-command"]
+
+
 def test_a_plain_secret_in_a_start_script_refuses() -> None:
     script = "export HF_TOKEN=hf_1234567890; vllm serve m"
     sister = a_sister(a_deployment(a_container(command=["sh", "-c", script])))

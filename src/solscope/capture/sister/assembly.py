@@ -19,6 +19,7 @@ from solscope.capture.sister import (
     owners,
     podspec,
     refusal,
+    serverside,
     serving,
     tooling,
 )
@@ -274,16 +275,11 @@ class _Assembly:
             )
             self._mount_harness(server)
         else:
-            located, changes = serving.leave_groups(located, name)
+            located, changes, found = serverside.alone(
+                self.target, server, located, self.plan.gpu_memory_utilization
+            )
             self.changes += changes
-            located, changes = serving.listen_on_loopback(located, name, self._ports())
-            self.changes += changes
-            located, changes, secrets = serving.drop_secrets(located, name)
-            self.changes += changes
-            if secrets:
-                self.findings.append(notices.secret_options_dropped(self.target, secrets))
-            located, changes = serving.lower_memory(located, name, self.plan.gpu_memory_utilization)
-            self.changes += changes
+            self.findings += found
             if self.plan.launches.window is Window.ENGINE_PROFILER:
                 located = self._open_window(server, located)
         prefix = self._prefix(self._foreign(server, located))
@@ -306,17 +302,6 @@ class _Assembly:
                     why="unverified: no release of ncu is known to read it",
                 )
             )
-
-    def _ports(self) -> list[int]:
-        """The ports that the target's server declares; the sister's declares none."""
-        every = self.target.template["spec"].get("containers") or ()
-        named = (item for item in every if item.get("name") == self.target.container)
-        return [
-            int(port["containerPort"])
-            for item in named
-            for port in item.get("ports") or ()
-            if str(port.get("containerPort")).isdigit()
-        ]
 
     def _foreign(self, server: Mapping[str, Any], located: commands.ServerCommand) -> list[str]:
         """Variables that a start script or a ConfigMap sets and that the sister must not have."""

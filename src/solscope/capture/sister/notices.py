@@ -66,6 +66,17 @@ def secret_options_dropped(target: SisterTarget, names: Sequence[str]) -> Findin
     )
 
 
+def secret_reference_dropped(target: SisterTarget, option: str) -> Finding:
+    """An option for a secret that would stand with its value in the report."""
+    return _say(
+        Severity.WARNING,
+        "sister-secret-not-copied",
+        target.reference,
+        f"{option} tells the server a secret on its command line, which ncu keeps in the report",
+        "if the sister needs it, let the server read it from its environment or a file",
+    )
+
+
 def preload_unverified(target: SisterTarget) -> Finding:
     """The strategy that no known release of ncu supports."""
     return _say(

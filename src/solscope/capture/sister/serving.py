@@ -148,6 +148,27 @@ def drop_secrets(
     return command, changes, names
 
 
+def drop_references(
+    command: ServerCommand, container: str
+) -> tuple[ServerCommand, list[Change], dict[str, tuple[str, ...]]]:
+    """The command without options for secrets that are referred to: the server is started with
+    their values, and ncu keeps its command line in the report.
+
+    The third is what each option's value referred to, by the option's name.
+    """
+    changes: list[Change] = []
+    found: dict[str, tuple[str, ...]] = {}
+    for indices in secrecy.referring_options(command.words):
+        name = command.words[indices[0]].partition("=")[0]
+        if indices[0] in command.dropped:
+            continue
+        found[name] = secrecy.names_in(command.words[indices[-1]])
+        command = command.drop(indices)
+        why = "ncu keeps the command line in its report, the secret's value included"
+        changes.append(_change(container, Action.REMOVED, name, why))
+    return command, changes, found
+
+
 def lower_memory(
     command: ServerCommand, container: str, planned: float | None
 ) -> tuple[ServerCommand, list[Change]]:
