@@ -274,3 +274,22 @@ def test_a_webhook_without_dry_run_leaves_the_sister_unrehearsed(tmp_path: Path)
     assert outcome.exit_code == 0
     assert "sister-unrehearsed" in outcome.text
     assert "rehearsed: the cluster would take it" not in outcome.text
+
+
+# -- GPUs and processes of others ------------------------------------------------------------------
+
+
+def test_a_webhook_that_shows_it_every_gpu_of_its_node_refuses_it(tmp_path: Path) -> None:
+    # Injectors for RDMA do that.
+    webhook = change_server(securityContext={"privileged": True})
+    outcome = rehearsed(tmp_path, webhook, yes=True)
+    assert outcome.exit_code == 1
+    assert "it sees every GPU of its node" in outcome.text
+    outcome = rehearsed(tmp_path, webhook, accept=("privileged",))
+    assert outcome.exit_code == 0, outcome.text
+
+
+def test_a_webhook_that_shows_it_the_processes_of_its_node_refuses_it(tmp_path: Path) -> None:
+    outcome = rehearsed(tmp_path, put(hostPID=True), yes=True)
+    assert outcome.exit_code == 1
+    assert "the processes of its node" in outcome.text

@@ -15,6 +15,7 @@ from solscope.capture.sister import (
     environment,
     isolation,
     naming,
+    neighbours,
     notices,
     owners,
     podspec,
@@ -111,6 +112,7 @@ class _Assembly:
         if controlled or not self.spec.get("containers"):
             return self._result((), None)
         self.findings += refusal.of_pod(self.target, self.spec, self.objects)
+        self.findings += neighbours.of_target(self.target, self.objects, self.options.accept)
         server = self._server()
         located = self._located(server)
         if any(finding.blocks for finding in self.findings) or located is None:
@@ -223,6 +225,7 @@ class _Assembly:
             locks_clocks=self.plan.clock_control != "none",
         )
         self.changes += podspec.stay_near(spec, self._places())
+        self.changes += neighbours.stay_away(spec)
         restart = "Never" if self.options.kind is SisterKind.JOB else "Always"
         self.changes += podspec.last_words(spec, restart=restart, hold_s=self.options.hold_s)
         queue = next((key for key in self.labels if key.startswith(_QUEUE)), None)

@@ -37,6 +37,7 @@ READ_FROM = {"--hf-token": "HF_TOKEN"}
 PROFILER_WHY = "another profiler would hold the one injection slot or the counters"
 PEER_WHY = "would join a peer, a registry or a shared cache"
 TRACE_WHY = "would mix the sister's requests into production's traces"
+DEVICES_WHY = "the node says which GPUs are its own; this names others' as well"
 KEY_WHY = "nobody else calls the sister, so it needs no key"
 
 
@@ -116,6 +117,8 @@ def _why_removed(name: str, value: str, unset: tuple[str, ...]) -> str | None:
         return TRACE_WHY
     if name in _SERVER_KEYS:
         return KEY_WHY
+    if name == "NVIDIA_VISIBLE_DEVICES" and value not in ("", "void", "none"):
+        return DEVICES_WHY
     return None
 
 

@@ -1,4 +1,4 @@
-"""The server's command made to stand alone: it joins nobody, is reached by nobody, tells nothing."""
+"""The server's command, made to stand alone: it joins nobody, is reached by nobody."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _ports(target: SisterTarget) -> list[int]:
 def of_secret_words(
     target: SisterTarget, server: Mapping[str, Any], words: Sequence[str]
 ) -> Iterator[Finding]:
-    """Secrets that the kubelet or a shell writes into the command line, which ncu's report holds."""
+    """Secrets that would be written into the command line, which ncu's report holds."""
     secret = {
         str(entry.get("name"))
         for entry in server.get("env") or ()
