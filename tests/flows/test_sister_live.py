@@ -21,6 +21,7 @@ from solscope.model.sister import Sister
 
 LIVE = corpus.SHARED / "manifests" / "live"
 KINDS = {"deploy": "Deployment", "po": "Pod", "pod": "Pod", "lws": "LeaderWorkerSet"}
+KINDS["configmaps"] = "ConfigMap"
 
 
 class StubCluster:
@@ -276,3 +277,12 @@ def test_a_cluster_too_old_for_the_sister_is_told_from_its_version(
     outcome = run(tmp_path, cluster, tools=tools, ncu="/opt/ncu")
     assert isinstance(outcome.value, Sister)
     assert [item.code for item in outcome.value.findings if item.blocks] == refused
+
+
+def test_config_maps_that_the_server_has_options_from_are_read(tmp_path: Path) -> None:
+    source = {"configMapRef": {"name": "more"}}
+    target = a_deployment(a_container(envFrom=[source]))
+    metadata = {"name": "more", "namespace": "prod"}
+    config = {"kind": "ConfigMap", "metadata": metadata, "data": {"MORE": "--headless"}}
+    cluster = StubCluster([target, config])
+    assert "sister-options-hidden" in findings(run(tmp_path, cluster))

@@ -207,7 +207,7 @@ def _live(request: SisterRequest, world: World) -> tuple[SisterTarget, Surroundi
         where=f"{kind}/{name} -n {cluster.namespace}",
     )
     found = surroundings.with_node(cluster, replace(found, objects=every), chosen.node)
-    return chosen, found, cluster
+    return chosen, surroundings.with_maps(cluster, found, chosen), cluster
 
 
 def _objects(file: Path) -> tuple[KubernetesObject, ...]:

@@ -12,6 +12,7 @@ from solscope.capture.sister import (
 )
 from solscope.capture.sister import (
     departure,
+    elsewhere,
     environment,
     isolation,
     naming,
@@ -168,6 +169,7 @@ class _Assembly:
             if located.engine is not commands.Engine.UNKNOWN:
                 self.engine = located.engine.value
             self.findings += refusal.of_window(self.target, located, self.plan, image)
+            self.findings += elsewhere.of_target(self.target, self._server(), located, self.objects)
         return located
 
     def _prefix(self, unset_too: Iterable[str]) -> list[str]:

@@ -18,13 +18,17 @@ VLLM, SGLANG, TRTLLM = Engine.VLLM, Engine.SGLANG, Engine.TENSORRT_LLM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOption:
-    """One option: its full name with dashes, its shortest form, how many values follow."""
+    """One option: its full name with dashes, its shortest form, how many values follow.
+
+    ``letters`` is its other form, of one dash.
+    """
 
     engine: Engine
     name: str
     shortest: str
     values: int
     why: str
+    letters: str | None = None
 
 
 _KV = "would connect to a peer; results then exclude the cost of moving the KV cache"
@@ -147,10 +151,33 @@ GROUP = (
         shortest="--data-parallel-a",
         values=1,
         why=_GROUP,
+        letters="-dpa",
+    ),
+    # One server of several behind a balancer: it waits for the others, or joins them.
+    *(
+        EngineOption(
+            engine=VLLM,
+            name=f"--data-parallel-{name}",
+            shortest=f"--data-parallel-{shortest}",
+            values=values,
+            why=_GROUP,
+            letters=letters,
+        )
+        for name, shortest, values, letters in (
+            ("rank", "ra", 1, "-dpn"),
+            ("start-rank", "st", 1, "-dpr"),
+            ("external-lb", "e", 0, "-dpe"),
+            ("hybrid-lb", "h", 0, "-dph"),
+        )
     ),
     EngineOption(engine=VLLM, name="--headless", shortest="--headl", values=0, why=_GROUP),
-    EngineOption(engine=VLLM, name="--nnodes", shortest="--nno", values=1, why=_GROUP),
-    EngineOption(engine=VLLM, name="--node-rank", shortest="--node-r", values=1, why=_GROUP),
+    EngineOption(
+        engine=VLLM, name="--nnodes", shortest="--nno", values=1, why=_GROUP, letters="-n"
+    ),
+    EngineOption(
+        engine=VLLM, name="--node-rank", shortest="--node-r", values=1, why=_GROUP, letters="-r"
+    ),
+    EngineOption(engine=SGLANG, name="--nccl-init-addr", shortest="--nccl-i", values=1, why=_GROUP),
     EngineOption(engine=SGLANG, name="--nnodes", shortest="--nno", values=1, why=_GROUP),
     EngineOption(engine=SGLANG, name="--node-rank", shortest="--node-r", values=1, why=_GROUP),
     EngineOption(

@@ -26,6 +26,8 @@ from solscope.capture.sister.options import (
 )
 from solscope.model.sister import Action, Change
 
+# What says that there is one node, or that this is the first.
+_OF_ONE = frozenset({("--nnodes", "1"), ("--node-rank", "0"), ("--data-parallel-start-rank", "0")})
 COMMAND_PATH = "spec.containers[{}].command"
 LOOPBACK = "127.0.0.1"
 
@@ -45,12 +47,13 @@ def uses(command: ServerCommand, option: EngineOption) -> Iterator[Use]:
         return
     words = command.words
     for index, word in enumerate(words):
-        if not word.startswith("--"):
+        if not word.startswith("-"):
             continue
         flag, equals, value = word.partition("=")
-        flag = flag.replace("_", "-")
+        if flag.startswith("--"):
+            flag = flag.replace("_", "-")
         stem, dot, _key = flag.partition(".")
-        if not (stem == option.name or (not dot and _shortened(stem, option))):
+        if not (stem in (option.name, option.letters) or (not dot and _shortened(stem, option))):
             continue
         if equals:
             yield Use(indices=(index,), value=None if dot else value, dotted=bool(dot))
@@ -81,7 +84,7 @@ def group_evidence(command: ServerCommand) -> Iterator[str]:
     """The words that show that the server is one rank of a multi-node group, or runs on Ray."""
     for option in GROUP:
         for use in uses(command, option):
-            if option.name == "--nnodes" and use.value == "1":
+            if (option.name, use.value) in _OF_ONE:
                 continue
             yield " ".join(command.words[index] for index in use.indices)
     for use in uses(command, EXECUTOR):
