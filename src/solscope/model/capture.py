@@ -82,12 +82,16 @@ class PodState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadState:
-    """What must be the same after a capture as before it. ``None``: no such field."""
+    """What must be the same after a capture as before it. ``None``: no such field.
+
+    ``refused`` is why the cluster takes no further pod of it, such as a quota; ``None``: it does.
+    """
 
     workload: str
     generation: int | None
     replicas: int | None
     ready_replicas: int | None
+    refused: str | None = None
     pods: tuple[PodState, ...] = ()
 
 

@@ -308,6 +308,23 @@ def test_every_pod_of_production_is_watched(selector: dict[str, Any], asked: str
     assert [pod.name for pod in state.pods] == ["engine-1"]
 
 
+def test_production_that_cannot_grow_because_of_the_copy_ends_the_capture() -> None:
+    # An autoscaler or a roll-out wants a pod, and the quota that the copy uses up refuses it: no
+    # pod is new, gone or unready, and yet production suffers.
+    engine: dict[str, Any] = {**an_object("Deployment", "engine"), "spec": {"replicas": 2}}
+    cluster = FakeCluster([engine], namespace="prod")
+    before = production.read(cluster, "deploy/engine")
+    engine["spec"]["replicas"] = 3
+    assert production.disturbances(before, production.read(cluster, "deploy/engine")) == ()
+    said = "exceeded quota: gpus, requested: requests.nvidia.com/gpu=1"
+    failure = {"type": "ReplicaFailure", "status": "True", "message": said}
+    engine["status"] = {"conditions": [failure]}
+    after = production.read(cluster, "deploy/engine")
+    assert production.disturbances(before, after) == (f"a further pod of it is refused: {said}",)
+    # What was so before is not the copy's doing.
+    assert production.disturbances(after, after) == ()
+
+
 # -- what a wait says ------------------------------------------------------------------------------
 
 

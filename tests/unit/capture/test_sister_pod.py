@@ -118,9 +118,12 @@ def test_labels_are_new_only_and_annotations_are_gone() -> None:
     }
     template = a_sister(target).objects[-1]["spec"]["template"]["metadata"]
     assert sorted(template["labels"]) == ["experiment", "solscope-sister"]
-    assert list(template["annotations"]) == [
-        "container.apparmor.security.beta.kubernetes.io/server"
-    ]
+    # Two of its own, so that no node autoscaler moves it.
+    assert template["annotations"] == {
+        "container.apparmor.security.beta.kubernetes.io/server": "unconfined",
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+        "karpenter.sh/do-not-disrupt": "true",
+    }
 
 
 def test_only_the_anti_affinity_against_the_target_itself_is_removed() -> None:
@@ -628,6 +631,11 @@ def test_a_creation_that_is_interrupted_leaves_no_half_of_a_sister() -> None:
         creation.create(cluster, sister)
     assert "create configmap" in cluster.calls
     assert cluster.objects == []
+
+
+def test_a_copy_that_never_ends_may_be_moved() -> None:
+    sister = a_sister(options=SisterOptions(kind=SisterKind.DEPLOYMENT))
+    assert "annotations" not in sister.objects[-1]["spec"]["template"]["metadata"]
 
 
 # -- its end ---------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ class Run:
         except ClusterError:
             return  # a lost network is not production's; the step's own limit bounds it
         before = _state(self.journal.answers["production-before"])
-        hurt = [text for text in production.differences(before, now) if "pod " in text]
+        hurt = production.disturbances(before, now)
         if hurt:
             raise CaptureError(
                 f"production changed meanwhile: {'; '.join(hurt)}",

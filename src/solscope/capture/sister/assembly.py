@@ -206,6 +206,8 @@ class _Assembly:
         self._wrap(server, located)
         if self.options.kind is SisterKind.JOB:
             self.changes += podspec.demote_companions(spec, target.container)
+            # It ends at its deadline; what never ends must not hold a node for ever.
+            self.changes += podspec.stay_put(self.template)
         if self.options.read_only_claims:
             self.changes += podspec.mount_claims_read_only(spec)
         if self.options.sys_admin:

@@ -25,6 +25,12 @@ _INJECTED_TOLERATIONS = frozenset(
 )
 _SERVICE_ACCOUNT_MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
+STAYS: Mapping[str, str] = {
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+    "karpenter.sh/do-not-disrupt": "true",
+}
+"""What keeps the two node autoscalers from moving a pod."""
+
 NEVER_READY = "solscope/isolated"
 """The condition of the sister's readiness gate."""
 
@@ -264,6 +270,16 @@ def last_words(spec: Spec, *, restart: str, hold_s: int) -> Iterator[Change]:
             why="time to fetch the results after the server has ended",
         )
     spec["terminationGracePeriodSeconds"] = hold_s
+
+
+def stay_put(template: Spec) -> Iterator[Change]:
+    """Let no node autoscaler move the pod: one that holds a copy alone looks hardly used."""
+    annotations = template["metadata"].setdefault("annotations", {})
+    for key, value in STAYS.items():
+        annotations[key] = value
+        why = "a copy that is moved to pack nodes has spent its GPU-hours for nothing"
+        path = f"metadata.annotations[{key}]"
+        yield Change(path=path, action=Action.ADDED, what=f"{key}={value}", why=why)
 
 
 def never_ready(spec: Spec) -> Iterator[Change]:
