@@ -53,7 +53,7 @@ def a_bundle(folder: Path, experiment: str = "mine") -> Path:
 
 
 def names(outcome: Outcome) -> list[str]:
-    return [line for line in outcome.text.splitlines() if "engine-sister-" in line]
+    return [line for line in outcome.text.splitlines() if "sister-engine-" in line]
 
 
 def test_a_dry_run_says_how_to_run_what_it_shows(tmp_path: Path) -> None:

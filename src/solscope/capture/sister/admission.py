@@ -349,6 +349,7 @@ def reached(
         target_labels={},
         sister=(kind, sister.name),
         sister_labels={**sister.proof.labels, **added},
+        container=sister.container,
         accept=sister.proof.accepted,
     )
     before = {(e.kind, e.name, e.path) for e in sister.proof.matches}

@@ -369,6 +369,7 @@ class _Assembly:
             target_labels=(self.target.template.get("metadata") or {}).get("labels") or {},
             sister=(kind, self.name),
             sister_labels=isolation.labels_as_created(kind, self.name, self.labels),
+            container=self.target.container,
             accept=self.options.accept,
             unread=unread,
         )

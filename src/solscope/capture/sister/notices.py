@@ -32,6 +32,8 @@ _INDISPENSABLE = frozenset({"services", "inferencepools"})
 # Labels that some namespaces demand of every pod, or that give a pod its identity.
 _NEEDED_LABELS = {
     "kueue.x-k8s.io/queue-name": "a queue may admit only pods that name it",
+    "kai.scheduler/queue": "its scheduler leaves a pod pending that names no queue",
+    "runai/queue": "its scheduler leaves a pod pending that names no queue",
     "azure.workload.identity/use": "gives the pod its cloud identity",
 }
 

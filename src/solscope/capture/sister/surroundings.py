@@ -23,6 +23,11 @@ KINDS = (
     "serviceentries.networking.istio.io",
     "podmonitors.monitoring.coreos.com",
     "servicemonitors.monitoring.coreos.com",
+    # What the clouds and VictoriaMetrics have in their place.
+    "podmonitorings.monitoring.googleapis.com",
+    "clusterpodmonitorings.monitoring.googleapis.com",
+    "podmonitors.azmonitoring.coreos.com",
+    "vmpodscrapes.operator.victoriametrics.com",
     "poddisruptionbudgets.policy",
     "horizontalpodautoscalers.autoscaling",
     "scaledobjects.keda.sh",
