@@ -8,9 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from solscope.capture.sister import (
-    command as commands,
-)
-from solscope.capture.sister import (
+    caches,
     departure,
     elsewhere,
     environment,
@@ -24,6 +22,9 @@ from solscope.capture.sister import (
     serverside,
     serving,
     tooling,
+)
+from solscope.capture.sister import (
+    command as commands,
 )
 from solscope.model.cluster import KubernetesObject
 from solscope.model.finding import Finding
@@ -124,6 +125,7 @@ class _Assembly:
         self.findings += notices.of_target(
             self.target, self.options, self.objects, self.changes, located.engine, self.image
         )
+        self.findings += caches.findings(self.target, self.options)
         objects = () if self._blocked() else self._objects()
         self.findings += refusal.of_secrets(self.target, objects)
         return self._result(() if self._blocked() else objects, proof)
@@ -208,6 +210,7 @@ class _Assembly:
             self.changes += podspec.demote_companions(spec, target.container)
             # It ends at its deadline; what never ends must not hold a node for ever.
             self.changes += podspec.stay_put(self.template)
+        self.changes += caches.keep_private(spec, server)
         if self.options.read_only_claims:
             self.changes += podspec.mount_claims_read_only(spec)
         if self.options.sys_admin:
