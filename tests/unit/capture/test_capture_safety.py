@@ -180,6 +180,38 @@ def test_a_second_interruption_says_how_to_remove_what_is_left(tmp_path: Path) -
     assert said[-1].endswith("solscope capture --cleanup x -n prod --yes")
 
 
+def test_a_context_that_leads_to_another_cluster_by_now_is_no_proof(tmp_path: Path) -> None:
+    # A login has rewritten it: there is an `engine` there, too, and no copy.
+    cluster = a_cluster()
+    here = list(cluster.objects)
+
+    def switch() -> None:
+        here.extend(item for item in cluster.objects if item["kind"] == "Job")
+        cluster.objects[:] = [{**here[0], "metadata": {**here[0]["metadata"], "uid": "other"}}]
+        fail()
+
+    made = a_run(tmp_path / "b", cluster, switch)
+    with pytest.raises(CaptureError, match="may still run in another cluster") as caught:
+        conclude(made)
+    assert "everything made is deleted" not in str(caught.value)
+    assert made.is_elsewhere
+    cluster.objects[:] = here
+    assert not made.is_elsewhere
+
+
+def test_a_workload_made_anew_meanwhile_does_not_keep_the_copy(tmp_path: Path) -> None:
+    cluster = a_cluster()
+
+    def reinstall() -> None:
+        metadata = {**cluster.objects[0]["metadata"], "uid": "new"}
+        cluster.objects[0] = {**cluster.objects[0], "metadata": metadata}
+        fail()
+
+    with pytest.raises(CaptureError, match="everything made is deleted"):
+        conclude(a_run(tmp_path / "b", cluster, reinstall))
+    assert jobs(cluster) == []
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_the_end_of_the_terminal_ends_a_run_as_an_interruption_does(
     tmp_path: Path, name: str

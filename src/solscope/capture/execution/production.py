@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from solscope.cluster.port import Cluster
+from solscope.errors import ClusterError
 from solscope.model.capture import PodState, WorkloadState
 
 
@@ -21,8 +22,20 @@ def read(cluster: Cluster, workload: str) -> WorkloadState:
         replicas=spec.get("replicas"),
         ready_replicas=status.get("readyReplicas"),
         refused=_refused(status),
+        uid=metadata.get("uid"),
         pods=tuple(sorted(_pods(cluster, found), key=lambda pod: pod.name)),
     )
+
+
+def is_another(cluster: Cluster, before: WorkloadState) -> bool:
+    """Whether the cluster has another workload of that name: it is not the one that was looked
+    at before, though its context is called the same, or the workload was made anew."""
+    kind, _, name = before.workload.partition("/")
+    try:
+        uid = (cluster.get(kind, name).get("metadata") or {}).get("uid")
+    except ClusterError:
+        return False  # nothing can be told
+    return None not in (before.uid, uid) and before.uid != uid
 
 
 def _refused(status: Mapping[str, Any]) -> str | None:

@@ -76,6 +76,7 @@ def _clean_up(request: CaptureRequest, experiment: str, world: World) -> Outcome
         experiment=experiment,
         target="",
         namespace=cluster.namespace,
+        context=cluster.context,
         is_dry_run=not request.yes,
         leftovers=names,
         findings=tuple(_unseen(seen.unseen, cluster.namespace)),

@@ -302,6 +302,14 @@ def resumed(folder: Path, world: World) -> Run:
     bundle = bundles.open_bundle(folder, redactor, world.now)
     built = Built(cluster=cluster, plan=plan, sisters=sisters, settings=settings)
     run = _run(built, bundle, world)
+    if run.is_elsewhere:
+        raise UsageError(
+            f"{settings.workload} is another one than the one that was copied",
+            where=f"context {settings.context}",
+            hint="is it another cluster, by another kubeconfig? Go on with the one that it was "
+            f"begun with; if it was made anew: solscope capture --cleanup {settings.experiment} "
+            f"-n {settings.namespace} --yes",
+        )
     for stage in run.stages:
         if not stage.has("create") and MASK in str(stage.sister.objects):
             raise UsageError(
