@@ -293,3 +293,31 @@ def test_a_webhook_that_shows_it_the_processes_of_its_node_refuses_it(tmp_path: 
     outcome = rehearsed(tmp_path, put(hostPID=True), yes=True)
     assert outcome.exit_code == 1
     assert "the processes of its node" in outcome.text
+
+
+# -- the Job around it -----------------------------------------------------------------------------
+
+
+def job_rehearsed(folder: Path, **fields: Any) -> Outcome:
+    cluster = StubCluster([a_deployment()])
+    cluster.job_webhook = lambda job: job["spec"].update(fields)
+    return run(folder, cluster, apply=True)
+
+
+def test_a_job_that_a_queue_holds_back_is_said_before_anybody_waits(tmp_path: Path) -> None:
+    outcome = job_rehearsed(tmp_path, suspend=True)
+    assert codes(outcome, Severity.WARNING) == ["sister-admission-suspended"]
+    assert "kueue.x-k8s.io/queue-name=QUEUE" in outcome.text
+    assert outcome.exit_code == 0
+    assert codes(job_rehearsed(tmp_path, suspend=False), Severity.WARNING) == []
+
+
+@pytest.mark.parametrize(
+    "fields", [{"activeDeadlineSeconds": None}, {"backoffLimit": 6}, {"parallelism": 2}]
+)
+def test_a_job_that_would_not_end_or_run_again_is_refused(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    outcome = job_rehearsed(tmp_path, **fields)
+    assert codes(outcome, Severity.BLOCKS) == ["sister-admission-job"]
+    assert outcome.exit_code == 1

@@ -46,6 +46,7 @@ class StubCluster:
         self.version = b'{"major": "1", "minor": "36"}'
         self.calls: list[tuple[str, str]] = []
         self.webhook: Callable[[dict[str, Any]], None] = lambda pod: None
+        self.job_webhook: Callable[[dict[str, Any]], None] = lambda job: None
         self._uids = (f"uid-{number}" for number in itertools.count(1))
 
     def get(self, kind: str, name: str, *, namespace: str | None = None) -> Mapping[str, Any]:
@@ -72,6 +73,8 @@ class StubCluster:
         made = copy.deepcopy({**obj, "metadata": {**obj["metadata"], "uid": next(self._uids)}})
         if obj["kind"] == "Pod":
             self.webhook(made)
+        if obj["kind"] == "Job":
+            self.job_webhook(made)
         return made
 
     def raw(self, path: str) -> bytes:

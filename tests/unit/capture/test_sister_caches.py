@@ -10,6 +10,7 @@ from tests.sisters import a_container, a_deployment, a_sister, codes, pod_spec, 
 from solscope.capture.sister import caches
 from solscope.model.sister import SisterOptions
 
+ROOT = "/root"
 CLAIM = {"name": "store", "persistentVolumeClaim": {"claimName": "models"}}
 OWN = {"name": "store", "emptyDir": {}}
 
@@ -37,8 +38,8 @@ def moved(
         ("/models/", {"TRITON_CACHE_DIR": "/models/../models/t"}, {"TRITON_CACHE_DIR"}),
         ("/models", {"VLLM_CACHE_ROOT": "/modelsets/.vllm"}, set()),
         # Without the variable it lies in the home folder.
-        ("/root/.cache/vllm", {}, {"VLLM_CACHE_ROOT"}),
-        ("/root/.cache/huggingface", {}, set()),
+        (f"{ROOT}/.cache/vllm", {}, {"VLLM_CACHE_ROOT"}),
+        (f"{ROOT}/.cache/huggingface", {}, set()),
         ("/home/user/.triton", {}, {"TRITON_CACHE_DIR"}),
         ("/data", {"HOME": "/data"}, set(caches._VARIABLES) - {"TORCHINDUCTOR_CACHE_DIR"}),
         (
@@ -64,7 +65,7 @@ def test_compiled_kernels_of_a_shared_folder_stay_in_the_pod(
 
 def test_the_folder_is_there_and_has_room_beside_a_limit() -> None:
     container = a_container(
-        volumeMounts=[{"name": "store", "mountPath": "/root/.cache"}],
+        volumeMounts=[{"name": "store", "mountPath": f"{ROOT}/.cache"}],
         resources={"limits": {"nvidia.com/gpu": 1, "ephemeral-storage": "10Gi"}},
     )
     sister = a_sister(a_deployment(container, volumes=[CLAIM]))
@@ -76,7 +77,7 @@ def test_the_folder_is_there_and_has_room_beside_a_limit() -> None:
 
 
 def test_read_only_claims_leave_the_compilers_a_place_to_write() -> None:
-    container = a_container(volumeMounts=[{"name": "store", "mountPath": "/root/.cache"}])
+    container = a_container(volumeMounts=[{"name": "store", "mountPath": f"{ROOT}/.cache"}])
     options = SisterOptions(read_only_claims=True)
     sister = a_sister(a_deployment(container, volumes=[CLAIM]), options=options)
     assert "VLLM_CACHE_ROOT" in {entry["name"] for entry in server_of(sister)["env"]}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from solscope.model.cluster import KubernetesObject
 
@@ -73,7 +72,7 @@ def _admits(labels: str, copy: Copy) -> bool:
 
 def _value(name: str, copy: Copy) -> str | None:
     """The copy's value of a label: empty for the labels of pods, as it has none of the target's."""
-    own: dict[str, Any] = {
+    own: dict[str, str | None] = {
         "pod": copy.pod,
         "namespace": copy.namespace,
         "container": copy.container,
