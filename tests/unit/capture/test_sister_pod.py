@@ -46,7 +46,6 @@ def test_what_decides_the_kernels_is_kept() -> None:
         "runtimeClassName": "nvidia",
         "serviceAccountName": "models",
         "imagePullSecrets": [{"name": "pull"}],
-        "hostIPC": True,
         "securityContext": {"fsGroup": 100},
         "enableServiceLinks": False,
     }
@@ -631,6 +630,29 @@ def test_a_creation_that_is_interrupted_leaves_no_half_of_a_sister() -> None:
         creation.create(cluster, sister)
     assert "create configmap" in cluster.calls
     assert cluster.objects == []
+
+
+@pytest.mark.parametrize("has_own", [True, False])
+def test_it_has_shared_memory_of_its_own_in_place_of_its_nodes(has_own: bool) -> None:
+    # Segments of a server that was killed would fill the node's memory for good.
+    mounts = [{"name": "shm", "mountPath": "/dev/shm"}] if has_own else []
+    volumes = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}}]
+    server = a_container(volumeMounts=mounts)
+    sister = a_sister(a_deployment(server, hostIPC=True, volumes=list(volumes)))
+    spec = pod_spec(sister)
+    assert "hostIPC" not in spec
+    own = {"name": "solscope-shm", "emptyDir": {"medium": "Memory"}}
+    assert (own in spec["volumes"]) is not has_own
+    places = [m["mountPath"] for m in server_of(sister)["volumeMounts"]]
+    assert places.count("/dev/shm") == 1
+
+
+def test_the_nodes_shared_memory_by_path_is_replaced_too() -> None:
+    mounts = [{"name": "shm", "mountPath": "/dev/shm"}]
+    volume = {"name": "shm", "hostPath": {"path": "/dev/shm"}}
+    sister = a_sister(a_deployment(a_container(volumeMounts=mounts), volumes=[volume]))
+    assert {"name": "shm", "emptyDir": {"medium": "Memory"}} in pod_spec(sister)["volumes"]
+    assert "sister-shared-cache" not in codes(sister)
 
 
 def test_a_copy_that_never_ends_may_be_moved() -> None:

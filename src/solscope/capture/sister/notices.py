@@ -325,6 +325,7 @@ def _node_folders(target: SisterTarget) -> Iterator[Finding]:
         str(volume.get("name")): str((volume.get("hostPath") or {}).get("path"))
         for volume in spec.get("volumes") or ()
         if volume.get("hostPath")
+        and str(volume["hostPath"].get("path")).rstrip("/") != podspec.SHARED_MEMORY
     }
     written = {
         str(mount.get("name"))

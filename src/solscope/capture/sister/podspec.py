@@ -31,6 +31,8 @@ STAYS: Mapping[str, str] = {
 }
 """What keeps the two node autoscalers from moving a pod."""
 
+SHARED_MEMORY = "/dev/shm"
+
 NEVER_READY = "solscope/isolated"
 """The condition of the sister's readiness gate."""
 
@@ -270,6 +272,34 @@ def last_words(spec: Spec, *, restart: str, hold_s: int) -> Iterator[Change]:
             why="time to fetch the results after the server has ended",
         )
     spec["terminationGracePeriodSeconds"] = hold_s
+
+
+def own_shared_memory(spec: Spec, server: Spec) -> Iterator[Change]:
+    """Give the server shared memory of its own in place of its node's.
+
+    What a server that was killed leaves in the node's stays there, in the node's memory.
+    """
+    why = "what a killed server leaves in the node's shared memory stays there"
+    for volume in spec.get("volumes") or ():
+        path = str((volume.get("hostPath") or {}).get("path") or "").rstrip("/")
+        if path == SHARED_MEMORY:
+            del volume["hostPath"]
+            volume["emptyDir"] = {"medium": "Memory"}
+            what = f"hostPath {path} -> emptyDir in memory"
+            yield Change(
+                path=f"spec.volumes[{volume['name']}]", action=Action.CHANGED, what=what, why=why
+            )
+    if not spec.pop("hostIPC", None):
+        return
+    yield _removed("spec.hostIPC", "hostIPC", why)
+    if any(m.get("mountPath") == SHARED_MEMORY for m in server.get("volumeMounts") or ()):
+        return
+    name = "solscope-shm"
+    spec.setdefault("volumes", []).append({"name": name, "emptyDir": {"medium": "Memory"}})
+    server.setdefault("volumeMounts", []).append({"name": name, "mountPath": SHARED_MEMORY})
+    where = f"spec.containers[{server['name']}].volumeMounts[{SHARED_MEMORY}]"
+    for path in (f"spec.volumes[{name}]", where):
+        yield Change(path=path, action=Action.ADDED, what="emptyDir in memory", why=why)
 
 
 def stay_put(template: Spec) -> Iterator[Change]:
