@@ -180,6 +180,21 @@ def test_a_second_interruption_says_how_to_remove_what_is_left(tmp_path: Path) -
     assert said[-1].endswith("solscope capture --cleanup x -n prod --yes")
 
 
+def test_a_login_that_ends_meanwhile_leaves_the_way_to_go_on(tmp_path: Path) -> None:
+    class Expired(FakeCluster):
+        def list(self, kind: str, **_: Any) -> Any:
+            raise Forbidden("the cluster does not know who you are (401)", right="a valid login")
+
+    cluster = Expired(a_cluster().objects, namespace="prod")
+    with pytest.raises(CaptureError) as caught:
+        conclude(a_run(tmp_path / "b", cluster, fail))
+    said = str(caught.value)
+    assert "the copy may still be there" in said
+    assert f"solscope capture --resume {tmp_path / 'b'}" in said
+    assert "solscope capture --cleanup x -n prod --yes" in said
+    assert "everything made is deleted" not in said
+
+
 def test_a_context_that_leads_to_another_cluster_by_now_is_no_proof(tmp_path: Path) -> None:
     # A login has rewritten it: there is an `engine` there, too, and no copy.
     cluster = a_cluster()

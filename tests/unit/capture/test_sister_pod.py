@@ -632,6 +632,21 @@ def test_a_creation_that_is_interrupted_leaves_no_half_of_a_sister() -> None:
     assert cluster.objects == []
 
 
+def test_a_companion_that_is_not_wanted_is_left_out() -> None:
+    agent = a_container(name="registrar", resources=None)
+    fetch = {"name": "fetch", "image": "tools"}
+    target = a_deployment(a_container(), agent, initContainers=[fetch])
+    assert "sister-companions-kept" in codes(a_sister(target))
+    options = SisterOptions(without=("registrar", "fetch"))
+    sister = a_sister(target, options=options, container="server")
+    names = [item["name"] for item in pod_spec(sister)["initContainers"]]
+    assert names == ["solscope-tools", "solscope-results"]
+    assert "sister-companions-kept" not in codes(sister)
+    for wrong in ("server", "nobody"):
+        with pytest.raises(UsageError, match="beside the server"):
+            a_sister(target, options=SisterOptions(without=(wrong,)), container="server")
+
+
 @pytest.mark.parametrize("has_own", [True, False])
 def test_it_has_shared_memory_of_its_own_in_place_of_its_nodes(has_own: bool) -> None:
     # Segments of a server that was killed would fill the node's memory for good.

@@ -202,6 +202,7 @@ class _Assembly:
         self.changes += podspec.relabel(self.template, self.labels, extra)
         self.changes += podspec.forget_the_live_pod(spec)
         self.changes += podspec.leave_the_cluster(spec, old_labels)
+        self.changes += podspec.leave_out(spec, self.options.without, target.container)
         self.changes += podspec.drop_traffic_sidecars(spec, target.container)
         self.changes += podspec.quieten(spec)
         self._clean_environments(server)

@@ -101,7 +101,9 @@ def findings(target: SisterTarget, options: SisterOptions) -> Iterator[Finding]:
     """Init containers that run once more, and may write where production reads."""
     spec = target.template["spec"]
     for container in spec.get("initContainers") or ():
-        if container.get("restartPolicy") == "Always" or podspec.is_traffic_sidecar(container):
+        name = container.get("name")
+        is_sidecar = container.get("restartPolicy") == "Always"
+        if is_sidecar or podspec.is_traffic_sidecar(container) or name in options.without:
             continue
         written = [
             f"{volume.get('name')} ({path})"
@@ -112,9 +114,9 @@ def findings(target: SisterTarget, options: SisterOptions) -> Iterator[Finding]:
             yield Finding(
                 code="sister-init-container",
                 severity=Severity.WARNING,
-                where=f"{target.reference} init container {container.get('name')}",
+                where=f"{target.reference} init container {name}",
                 fact=f"it runs once more in the copy, and may write to {', '.join(written)}, "
                 "which production's pods share",
-                remedy="see that a second run changes nothing there; --read-only-claims lets it "
-                "write to no claim",
+                remedy=f"see that a second run changes nothing there; else --without {name}, or "
+                "--read-only-claims, which lets it write to no claim",
             )

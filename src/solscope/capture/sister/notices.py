@@ -216,7 +216,7 @@ def of_target(
     spec = target.template["spec"]
     yield from _volumes(target, options, objects)
     yield from _node_folders(target)
-    yield from _companions(target)
+    yield from _companions(target, options)
     if target.owner is not None:
         yield _say(
             Severity.INFO,
@@ -345,7 +345,7 @@ def _node_folders(target: SisterTarget) -> Iterator[Finding]:
             )
 
 
-def _companions(target: SisterTarget) -> Iterator[Finding]:
+def _companions(target: SisterTarget, options: SisterOptions) -> Iterator[Finding]:
     spec = target.template["spec"]
     kept = [
         str(container.get("name"))
@@ -354,6 +354,7 @@ def _companions(target: SisterTarget) -> Iterator[Finding]:
         if container.get("name") != target.container
         and (group == "containers" or container.get("restartPolicy") == "Always")
         and not podspec.is_traffic_sidecar(container)
+        and container.get("name") not in options.without
     ]
     if kept:
         yield _say(
@@ -361,7 +362,7 @@ def _companions(target: SisterTarget) -> Iterator[Finding]:
             "sister-companions-kept",
             target.reference,
             f"{', '.join(kept)} runs beside the sister as beside the target",
-            "see that it registers nowhere",
+            f"see that it registers nowhere; --without {kept[0]} leaves it out",
         )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from solscope.capture.sister import selectors
 from solscope.capture.sister.target import accelerators
+from solscope.errors import UsageError
 from solscope.model.sister import Action, Change
 
 Spec = dict[str, Any]
@@ -194,6 +195,26 @@ def is_traffic_sidecar(container: Mapping[str, Any]) -> bool:
     """Whether a companion is known to route requests or to move the cache."""
     about = f"{container.get('name', '')} {container.get('image', '')}"
     return bool(_TRAFFIC_SIDECARS.search(about))
+
+
+def leave_out(spec: Spec, names: Sequence[str], profiled: str) -> Iterator[Change]:
+    """Remove containers that the user wants left out. Raises UsageError for one that is none."""
+    companions = [c["name"] for _, c in containers(spec) if c["name"] != profiled]
+    for name in names:
+        if name not in companions:
+            raise UsageError(
+                f"no container {name!r} beside the server",
+                where="--without",
+                hint=f"the target has {', '.join(companions) or 'no other'}",
+            )
+        for group in ("initContainers", "containers"):
+            kept = [c for c in spec.get(group) or () if c["name"] != name]
+            if len(kept) != len(spec.get(group) or ()):
+                yield _removed(f"spec.{group}[{name}]", name, "asked for with --without")
+            if group in spec:
+                spec[group] = kept
+    if "initContainers" in spec and not spec["initContainers"]:
+        del spec["initContainers"]
 
 
 def drop_traffic_sidecars(spec: Spec, profiled: str) -> Iterator[Change]:

@@ -214,6 +214,8 @@ def _explained(
     parts += [*notes, *problems]
     if not problems and made.owns_objects:
         parts.append(_removed(made))
+    if made.owns_objects and not made.journal.has("cleanup"):
+        parts.append(f"the copy may still be there, {_go_on(made)}")
     where = f"{folder}/commands/{receipt}.stderr" if receipt else str(folder)
     return CaptureError(
         "; ".join(parts), where=where, hint=getattr(error, "hint", None), receipt=receipt

@@ -164,6 +164,7 @@ def _sisters(
         hold=request.hold,
         sys_admin=request.sys_admin,
         read_only_claims=request.read_only_claims,
+        without=request.without,
     )
     return sister_flow.of_each(wanted, world)
 

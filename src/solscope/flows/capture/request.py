@@ -62,6 +62,9 @@ class CaptureRequest:
     )
     sys_admin: bool = option("Add CAP_SYS_ADMIN to the copy.", default=False)
     read_only_claims: bool = option("Mount volume claims read-only.", default=False)
+    without: tuple[str, ...] = option(
+        "Leave this container or init container out of the copy. May be repeated.", default=()
+    )
     deadline: int | None = option(
         "Seconds after which the cluster ends the copy; by default later than all limits below.",
         default=None,
