@@ -66,6 +66,27 @@ def test_a_dry_run_says_how_to_run_what_it_shows(tmp_path: Path) -> None:
     assert names(run(tmp_path, a_world(), experiment="another")) != names(shown)
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--max-model-len 1000", "are 1152 tokens, and the server takes 1000"),
+        ("--max-model-len=1k", "the server takes 1000"),
+        ("--runner pooling", "answers no completions: --runner pooling"),
+        ("--task embed", "answers no completions"),
+    ],
+)
+def test_requests_that_the_server_would_refuse_are_refused_before_it_loads(
+    tmp_path: Path, option: str, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        run(tmp_path, a_world(), server_command=f"vllm serve tiny {option}")
+
+
+def test_requests_that_just_fit_are_sent(tmp_path: Path) -> None:
+    fits = run(tmp_path, a_world(), server_command="vllm serve tiny --max-model-len 2K", isl=1920)
+    assert fits.exit_code == 0
+
+
 def test_a_dry_run_says_what_matches_and_was_accepted(tmp_path: Path) -> None:
     monitor = sisters.an_object("PodMonitor", "all", {"selector": {}})
     monitor["metadata"]["namespace"] = "prod"

@@ -26,7 +26,7 @@ from solscope.evidence import bundle as bundles
 from solscope.evidence.redaction import MASK, Redactor
 from solscope.flows import bundle as bundle_flow
 from solscope.flows import sister as sister_flow
-from solscope.flows.capture.request import CaptureRequest, limits, traffic
+from solscope.flows.capture.request import CaptureRequest, check_traffic, limits, traffic
 from solscope.flows.world import World
 from solscope.model.capture import CaptureResult, CaptureSettings
 from solscope.model.evidence import BundleSource
@@ -89,6 +89,7 @@ def build(request: CaptureRequest, world: World) -> Built:
     sisters = _sisters(request, world, plan, workload, experiment)
     sister = next((one for one in sisters if one.is_refused), sisters[0])
     kind = "Job"
+    check_traffic(request, _command_of(sister))
     settings = CaptureSettings(
         experiment=sister.experiment,
         run=secrets.token_hex(8),
@@ -199,10 +200,14 @@ def _marked(item: Mapping[str, Any], mark: str) -> Mapping[str, Any]:
     return {**item, "metadata": {**metadata, "annotations": annotations}}
 
 
+def _command_of(sister: Sister) -> list[str]:
+    server = server_of(sister)
+    return [str(word) for word in (*(server.get("command") or ()), *(server.get("args") or ()))]
+
+
 def _port(sister: Sister, *, is_wrapped: bool) -> int:
     """The server's port, as its command states it."""
-    server = server_of(sister)
-    words = [str(word) for word in (*(server.get("command") or ()), *(server.get("args") or ()))]
+    words = _command_of(sister)
     stated = _LISTENS.search(" ".join(words))
     if stated is not None:
         return int(stated[1])
