@@ -390,6 +390,21 @@ def test_a_wait_for_a_gpu_says_so_and_looks_at_production_meanwhile() -> None:
     assert said == ["start: no node takes it: 0/1 nodes: no GPU"]
 
 
+def test_a_volume_that_is_not_mounted_is_named_at_the_limit() -> None:
+    def event(at: str, kind: str, message: str) -> dict[str, Any]:
+        body = {**an_object("Event", at), "type": kind, "lastTimestamp": at, "message": message}
+        return {**body, "reason": "FailedMount", "involvedObject": {"name": "s-1"}}
+
+    pod = an_object("Pod", "s-1", **MARKED)
+    told = [
+        event("2026-01-01T00:00:02Z", "Warning", "the sidecar container was not injected"),
+        event("2026-01-01T00:00:01Z", "Warning", "timed out waiting"),
+        event("2026-01-01T00:00:03Z", "Normal", "scheduled"),
+    ]
+    with pytest.raises(CaptureError, match="FailedMount: the sidecar container was not injected"):
+        pods.wait_running(a_cluster(pod, *told), "x", ("Job", "s"), "vllm", 0.0, print, print)
+
+
 def pulling(reason: str, message: str) -> dict[str, Any]:
     pod = an_object("Pod", "s-1", **MARKED)
     state = {"waiting": {"reason": reason, "message": message}}

@@ -670,6 +670,15 @@ def test_the_nodes_shared_memory_by_path_is_replaced_too() -> None:
     assert "sister-shared-cache" not in codes(sister)
 
 
+def test_annotations_that_bring_the_servers_files_are_kept() -> None:
+    kept = {"gke-gcsfuse/volumes": "true", "vault.hashicorp.com/agent-inject": "true"}
+    target = a_deployment()
+    given = {**kept, "dapr.io/enabled": "true"}
+    target["spec"]["template"]["metadata"]["annotations"] = given
+    annotations = a_sister(target).objects[-1]["spec"]["template"]["metadata"]["annotations"]
+    assert {key: annotations.get(key) for key in given} == {**kept, "dapr.io/enabled": None}
+
+
 def test_a_copy_that_never_ends_may_be_moved() -> None:
     sister = a_sister(options=SisterOptions(kind=SisterKind.DEPLOYMENT))
     assert "annotations" not in sister.objects[-1]["spec"]["template"]["metadata"]

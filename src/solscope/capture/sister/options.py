@@ -177,6 +177,13 @@ GROUP = (
     EngineOption(
         engine=VLLM, name="--node-rank", shortest="--node-r", values=1, why=_GROUP, letters="-r"
     ),
+    EngineOption(
+        engine=SGLANG,
+        name="--remote-instance-weight-loader-seed-instance-ip",
+        shortest="--remote-instance-weight-loader-seed-instance-i",
+        values=1,
+        why="takes its weights out of a running server's memory",
+    ),
     EngineOption(engine=SGLANG, name="--nccl-init-addr", shortest="--nccl-i", values=1, why=_GROUP),
     EngineOption(engine=SGLANG, name="--nnodes", shortest="--nno", values=1, why=_GROUP),
     EngineOption(engine=SGLANG, name="--node-rank", shortest="--node-r", values=1, why=_GROUP),

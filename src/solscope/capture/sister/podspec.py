@@ -18,8 +18,11 @@ _TRAFFIC_SIDECARS = re.compile(
     r"lmcache|model-agent|agent-injector",
     re.IGNORECASE,
 )
+# The last two bring files that the server reads: a bucket's, and secrets'. Without the first, the
+# pod's volume is never mounted.
 _KEPT_ANNOTATIONS = re.compile(
-    r"container\.apparmor\.security\.beta\.kubernetes\.io/|io\.kubernetes\.cri-o\."
+    r"container\.apparmor\.security\.beta\.kubernetes\.io/|io\.kubernetes\.cri-o\.|"
+    r"gke-gcsfuse/|vault\.hashicorp\.com/"
 )
 _INJECTED_TOLERATIONS = frozenset(
     {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
