@@ -596,10 +596,17 @@ def test_a_server_that_ended_has_closed_its_window(monkeypatch: pytest.MonkeyPat
 
 def test_a_probe_that_does_not_end_leaves_the_answer_to_the_first_launch() -> None:
     done = ExecResult(stdout=b"==PROF== waiting\n", stderr="", exit_code=scripts.BOUNDED_OUT)
-    window = a_window(
-        FakeCluster([an_object("Pod", "s-1")], namespace="prod", outputs={"sh": done})
-    )
+    asked: list[str] = []
+
+    class Asked(FakeCluster):
+        def exec(self, pod: str, container: str, command: Any, **_: Any) -> ExecResult:
+            asked.extend(command)
+            return done
+
+    window = a_window(Asked([an_object("Pod", "s-1")], namespace="prod"))
     told = window.probe("ncu", lambda _: None)
+    # Killed at its limit, it must not leave the GPU's clocks locked.
+    assert asked[asked.index("--clock-control") + 1] == "none"
     assert told["counters"] == "undecided"
     assert "did not end within 100 s" in told["because"]
 

@@ -17,7 +17,7 @@ from solscope.errors import CaptureError, ClusterError, SolscopeError
 from solscope.model import sister as sisters
 from solscope.model.capture import CaptureSettings
 from solscope.model.evidence import Receipt
-from solscope.model.plan import CapturePlan, Strategy
+from solscope.model.plan import CapturePlan, Strategy, Window
 
 LAST_WORDS_S = 10.0
 RUN_ANNOTATION = "solscope/run"
@@ -203,12 +203,18 @@ class Stage:
             with contextlib.suppress(SolscopeError):
                 self._window().hear_out(min(LAST_WORDS_S, self.settings.limits.finish_s))
 
+    @property
+    def _by_engine(self) -> bool:
+        return self.plan.launches.window is Window.ENGINE_PROFILER
+
     def free_clocks(self) -> str | None:
         """Unlock the clocks of a GPU whose ncu hangs or was killed; what is to do where that fails.
 
         It locks them for each kernel that it profiles, on the GPU and not for its process.
         """
-        may_lock = self.has("open-window") and self.plan.clock_control != "none"
+        # Without a window of the engine's own, launches of the start may be profiled.
+        first = "open-window" if self._by_engine else "start"
+        may_lock = self.has(first) and self.plan.clock_control != "none"
         if not may_lock or self.has("finish"):
             return None
         try:

@@ -28,6 +28,10 @@ _REFUSED = re.compile(r"Failed to start profiler:?(.*)")
 _DENIED = ("ERR_NVGPUCTRPERM", "driver resource was unavailable")
 
 
+# One that is killed at its limit would leave clocks locked that it had locked.
+PROBE = ("--config-file", "off", "--clock-control", "none", "--metrics", "sm__cycles_elapsed.max")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
     """The plan's window on a sister."""
@@ -60,7 +64,7 @@ class Capture:
         Raises CaptureError where they are denied; ``keep`` is then given what ncu said. Where
         the probe itself cannot run, the answer is undecided and the window's first launch decides.
         """
-        words = (ncu, "--config-file", "off", "--metrics", "sm__cycles_elapsed.max", "-c", "1")
+        words = (ncu, *PROBE, "-c", "1")
         command = (*words, "python3", "-c", scripts.PROBE_KERNEL)
         bounded = ("sh", "-c", scripts.BOUNDED, "sh", f"{_PROBE_LIMIT_S:g}", *command)
         done = self.sister.exec(bounded, timeout_s=_PROBE_LIMIT_S + 20)
