@@ -321,3 +321,10 @@ def test_a_job_that_would_not_end_or_run_again_is_refused(
     outcome = job_rehearsed(tmp_path, **fields)
     assert codes(outcome, Severity.BLOCKS) == ["sister-admission-job"]
     assert outcome.exit_code == 1
+
+
+def test_a_webhook_that_replaces_the_hook_of_its_end_is_told(tmp_path: Path) -> None:
+    hook = {"preStop": {"exec": {"command": ["sleep", "30"]}}}
+    outcome = rehearsed(tmp_path, change_server(lifecycle=hook))
+    assert "spec.containers[server].lifecycle" in outcome.text
+    assert codes(outcome, Severity.INFO) == ["sister-admission"]

@@ -54,6 +54,7 @@ _SERVER_FIELDS = (
     "envFrom",
     "resources",
     "securityContext",
+    "lifecycle",
 )
 _KILLING_PROBES = ("livenessProbe", "startupProbe")
 _DEFAULTS: Mapping[str, Any] = {"schedulerName": "default-scheduler"}
