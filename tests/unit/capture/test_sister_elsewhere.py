@@ -99,3 +99,43 @@ def test_one_server_of_a_group_is_recognised_by_its_short_options(
 def test_a_server_of_one_node_is_copied(arguments: tuple[str, ...]) -> None:
     container = a_container(command=["vllm", "serve", "m", *arguments])
     assert not a_sister(a_deployment(container)).is_refused
+
+
+def started_by(script: str, **env: str) -> list[str]:
+    entries = [{"name": name, "value": value} for name, value in env.items()]
+    container = a_container(command=["bash", "-c"], args=[script], env=entries)
+    return codes(a_sister(a_deployment(container)))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "ARGS='--kv-transfer-config x'; exec vllm serve m $ARGS",
+        'args=(--seed 1 --headless)\nvllm serve m "${args[@]}"',
+    ],
+)
+def test_an_option_that_the_script_puts_together_refuses(script: str) -> None:
+    assert "sister-options-hidden" in started_by(script)
+
+
+def test_keys_of_other_commands_in_the_script_are_theirs() -> None:
+    assert "sister-options-hidden" not in started_by("router --api-key $K & exec vllm serve m")
+
+
+@pytest.mark.parametrize(
+    ("script", "unseen"),
+    [
+        ("exec vllm serve m $(cat /etc/vllm/args)", True),
+        ("exec vllm serve m $EXTRA_ARGS", True),
+        ('exec vllm serve m "$(VLLM_OPTS)"', True),
+        ("exec vllm serve m --chat-template $(cat /etc/template)", False),
+        ("exec vllm serve $MODEL --seed $SEED", False),
+        ('args=(--seed 1)\nexec vllm serve m "${args[@]}"', False),
+        ("EXTRA_ARGS='--seed 1'; exec vllm serve m $EXTRA_ARGS", False),
+    ],
+)
+def test_options_that_only_the_container_knows_are_said(script: str, unseen: bool) -> None:
+    assert ("sister-options-unseen" in started_by(script)) is unseen
+    assert "sister-options-unseen" not in started_by(script, EXTRA_ARGS="", VLLM_OPTS="") or (
+        "cat" in script
+    )

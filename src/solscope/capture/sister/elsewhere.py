@@ -5,18 +5,23 @@ They cannot be taken out there, and one that joins a peer must not reach the cop
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from solscope.capture.sister import environment
-from solscope.capture.sister.command import Engine, ServerCommand
+from solscope.capture.sister.command import Engine, ServerCommand, assignments
 from solscope.capture.sister.options import GROUP, JOINING
 from solscope.capture.sister.refusal import block
 from solscope.model.cluster import KubernetesObject
 from solscope.model.finding import Finding, Severity
 from solscope.model.sister import SisterTarget
 
+# ``$EXTRA_ARGS``, ``$(VLLM_OPTS)``, ``${FLAGS[@]}``.
+_OPTIONS_WORD = re.compile(
+    r"\$[({]?(\w*(?:ARGS|OPTS|OPTIONS|FLAGS)\w*)(?:\[@\])?(?::-[^}]*)?[)}]?", re.IGNORECASE
+)
 # What names a file of options: vLLM and SGLang, TensorRT-LLM.
 _FILES = re.compile(r"--(?:config|extra[-_]llm[-_]api[-_]options)(?:=(?P<file>.+))?\Z", re.DOTALL)
 
@@ -32,22 +37,24 @@ def of_target(
     names = _joining(command.engine)
     values, _ = environment.from_maps(server, objects)
     for entry in server.get("env") or ():
-        values[str(entry.get("name"))] = str(entry.get("value") or "")
+        if "valueFrom" not in entry:
+            values[str(entry.get("name"))] = str(entry.get("value") or "")
+    values |= assignments(command)
     for variable, value in values.items():
         for name in names:
             if re.search(rf"(?<![\w-])--{_spelled(name)}(?![\w-])", value):
                 yield _hidden(where, f"variable {variable}", f"--{name}")
+    rest = _rest_of_script(command)
+    for name in names:
+        # Other commands of a script may have a key of their own.
+        if name != "api-key" and re.search(rf"(?<![\w-])--{_spelled(name)}(?![\w-])", rest):
+            yield _hidden(where, "the start script, before the server's command,", f"--{name}")
+    for word in _unseen_words(command, values, rest):
+        yield _unseen(where, word)
     for path in _files(command):
         text = _text_of(path, server, target.template["spec"], objects)
         if text is None:
-            yield Finding(
-                code="sister-options-unseen",
-                severity=Severity.WARNING,
-                where=where,
-                fact=f"its options in {path} were not seen",
-                remedy="see that they join no peer: kv-transfer-config, data-parallel-address, "
-                "api-key and their kin",
-            )
+            yield _unseen(where, path)
             continue
         for name in names:
             found = re.search(rf"^\s*[\"']?{_spelled(name)}[\"']?\s*:\s*(.*)$", text, re.MULTILINE)
@@ -78,6 +85,40 @@ def _hidden(where: str, place: str, name: str) -> Finding:
         "target's args",
         f"{place}: {name}",
     )
+
+
+def _unseen(where: str, place: str) -> Finding:
+    return Finding(
+        code="sister-options-unseen",
+        severity=Severity.WARNING,
+        where=where,
+        fact=f"its options in {place} were not seen",
+        remedy="see that they join no peer: kv-transfer-config, data-parallel-address, api-key and "
+        "their kin; or give the whole command: --server-command",
+    )
+
+
+def _rest_of_script(command: ServerCommand) -> str:
+    """A start script without the server's own words: an array or a function may hold options."""
+    text, end = [], 0
+    for begin, after in command.spans:
+        text.append((command.script or "")[end:begin])
+        end = after
+    return " ".join([*text, (command.script or "")[end:]])
+
+
+def _unseen_words(command: ServerCommand, values: Mapping[str, str], rest: str) -> Iterator[str]:
+    """Words that stand for several options, of variables that nobody saw or of a command."""
+    words = command.edited()
+    for before, word in itertools.pairwise(words):
+        is_value = before.startswith("--") and "=" not in before
+        name = _OPTIONS_WORD.fullmatch(word)
+        if is_value or word.startswith("--") or not word.startswith("$"):
+            continue
+        if word.startswith("$(") and " " in word:
+            yield word
+        elif name and name[1] not in values and not re.search(rf"\b{name[1]}\+?=", rest):
+            yield f"${name[1]}"
 
 
 def _files(command: ServerCommand) -> Iterator[str]:
