@@ -53,7 +53,8 @@ def secrets_not_copied(target: SisterTarget, names: Sequence[str], secret: str) 
         "sister-secret-not-copied",
         target.reference,
         f"{', '.join(names)} stands as plain text in the target and was not copied",
-        f"if the sister needs it: `kubectl {namespace}create secret generic {secret} {keys}`",
+        f"if the sister needs it: `kubectl {namespace}create secret generic {secret} {keys}`, and "
+        "delete that afterwards: no clean-up touches Secrets",
     )
 
 
