@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import threading
 import time
@@ -191,9 +190,11 @@ class PodWorker:
         """Run a command that is to precede the signal, within the grace period."""
         hook = (container.spec.get("lifecycle") or {}).get("preStop") or {}
         if "exec" in hook:
-            done = self.runc.exec(container.identifier, hook["exec"]["command"])
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                done.communicate(timeout=grace)
+            with self.runc.exec(container.identifier, hook["exec"]["command"]) as done:
+                try:
+                    done.communicate(timeout=grace)
+                except subprocess.TimeoutExpired:
+                    done.kill()
 
     def _terminate(self, grace: float) -> None:
         """End the main containers together, then the sidecars."""
