@@ -53,7 +53,7 @@ def a_bundle(folder: Path, experiment: str = "mine") -> Path:
 
 
 def names(outcome: Outcome) -> list[str]:
-    return [line for line in outcome.text.splitlines() if "engine-sister-" in line]
+    return [line for line in outcome.text.splitlines() if "sister-engine-" in line]
 
 
 def test_a_dry_run_says_how_to_run_what_it_shows(tmp_path: Path) -> None:
@@ -64,6 +64,27 @@ def test_a_dry_run_says_how_to_run_what_it_shows(tmp_path: Path) -> None:
     experiment = line.split()[-2]
     assert names(run(tmp_path, a_world(), experiment=experiment)) == names(shown)
     assert names(run(tmp_path, a_world(), experiment="another")) != names(shown)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--max-model-len 1000", "are 1152 tokens, and the server takes 1000"),
+        ("--max-model-len=1k", "the server takes 1000"),
+        ("--runner pooling", "answers no completions: --runner pooling"),
+        ("--task embed", "answers no completions"),
+    ],
+)
+def test_requests_that_the_server_would_refuse_are_refused_before_it_loads(
+    tmp_path: Path, option: str, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        run(tmp_path, a_world(), server_command=f"vllm serve tiny {option}")
+
+
+def test_requests_that_just_fit_are_sent(tmp_path: Path) -> None:
+    fits = run(tmp_path, a_world(), server_command="vllm serve tiny --max-model-len 2K", isl=1920)
+    assert fits.exit_code == 0
 
 
 def test_a_dry_run_says_what_matches_and_was_accepted(tmp_path: Path) -> None:

@@ -274,3 +274,57 @@ def test_a_webhook_without_dry_run_leaves_the_sister_unrehearsed(tmp_path: Path)
     assert outcome.exit_code == 0
     assert "sister-unrehearsed" in outcome.text
     assert "rehearsed: the cluster would take it" not in outcome.text
+
+
+# -- GPUs and processes of others ------------------------------------------------------------------
+
+
+def test_a_webhook_that_shows_it_every_gpu_of_its_node_refuses_it(tmp_path: Path) -> None:
+    # Injectors for RDMA do that.
+    webhook = change_server(securityContext={"privileged": True})
+    outcome = rehearsed(tmp_path, webhook, yes=True)
+    assert outcome.exit_code == 1
+    assert "it sees every GPU of its node" in outcome.text
+    outcome = rehearsed(tmp_path, webhook, accept=("privileged",))
+    assert outcome.exit_code == 0, outcome.text
+
+
+def test_a_webhook_that_shows_it_the_processes_of_its_node_refuses_it(tmp_path: Path) -> None:
+    outcome = rehearsed(tmp_path, put(hostPID=True), yes=True)
+    assert outcome.exit_code == 1
+    assert "the processes of its node" in outcome.text
+
+
+# -- the Job around it -----------------------------------------------------------------------------
+
+
+def job_rehearsed(folder: Path, **fields: Any) -> Outcome:
+    cluster = StubCluster([a_deployment()])
+    cluster.job_webhook = lambda job: job["spec"].update(fields)
+    return run(folder, cluster, apply=True)
+
+
+def test_a_job_that_a_queue_holds_back_is_said_before_anybody_waits(tmp_path: Path) -> None:
+    outcome = job_rehearsed(tmp_path, suspend=True)
+    assert codes(outcome, Severity.WARNING) == ["sister-admission-suspended"]
+    assert "kueue.x-k8s.io/queue-name=QUEUE" in outcome.text
+    assert outcome.exit_code == 0
+    assert codes(job_rehearsed(tmp_path, suspend=False), Severity.WARNING) == []
+
+
+@pytest.mark.parametrize(
+    "fields", [{"activeDeadlineSeconds": None}, {"backoffLimit": 6}, {"parallelism": 2}]
+)
+def test_a_job_that_would_not_end_or_run_again_is_refused(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    outcome = job_rehearsed(tmp_path, **fields)
+    assert codes(outcome, Severity.BLOCKS) == ["sister-admission-job"]
+    assert outcome.exit_code == 1
+
+
+def test_a_webhook_that_replaces_the_hook_of_its_end_is_told(tmp_path: Path) -> None:
+    hook = {"preStop": {"exec": {"command": ["sleep", "30"]}}}
+    outcome = rehearsed(tmp_path, change_server(lifecycle=hook))
+    assert "spec.containers[server].lifecycle" in outcome.text
+    assert codes(outcome, Severity.INFO) == ["sister-admission"]

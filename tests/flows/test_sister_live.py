@@ -21,6 +21,7 @@ from solscope.model.sister import Sister
 
 LIVE = corpus.SHARED / "manifests" / "live"
 KINDS = {"deploy": "Deployment", "po": "Pod", "pod": "Pod", "lws": "LeaderWorkerSet"}
+KINDS["configmaps"] = "ConfigMap"
 
 
 class StubCluster:
@@ -45,6 +46,7 @@ class StubCluster:
         self.version = b'{"major": "1", "minor": "36"}'
         self.calls: list[tuple[str, str]] = []
         self.webhook: Callable[[dict[str, Any]], None] = lambda pod: None
+        self.job_webhook: Callable[[dict[str, Any]], None] = lambda job: None
         self._uids = (f"uid-{number}" for number in itertools.count(1))
 
     def get(self, kind: str, name: str, *, namespace: str | None = None) -> Mapping[str, Any]:
@@ -59,7 +61,7 @@ class StubCluster:
         plural = kind.split(".", 1)[0]
         if plural in self.forbidden:
             raise Forbidden("forbidden", right=f"list {plural} in {self.namespace}")
-        if plural in self.unknown:
+        if plural in self.unknown or kind.endswith("azmonitoring.coreos.com"):
             raise UnknownKind(f"no kind {plural}")
         return tuple(item for item in self.objects if f"{item['kind'].lower()}s" == plural)
 
@@ -71,6 +73,8 @@ class StubCluster:
         made = copy.deepcopy({**obj, "metadata": {**obj["metadata"], "uid": next(self._uids)}})
         if obj["kind"] == "Pod":
             self.webhook(made)
+        if obj["kind"] == "Job":
+            self.job_webhook(made)
         return made
 
     def raw(self, path: str) -> bytes:
@@ -248,7 +252,8 @@ def test_a_command_that_only_the_image_knows_is_read_in_the_running_container(
     outcome = run(tmp_path, cluster, exec=True)
     assert isinstance(outcome.value, Sister)
     (server,) = outcome.value.objects[-1]["spec"]["template"]["spec"]["containers"]
-    assert server["args"] == ["python3", "-m", "vllm.entrypoints.openai.api_server", "org/model"]
+    command = ["python3", "-m", "vllm.entrypoints.openai.api_server", "org/model"]
+    assert server["args"] == [*command, "--host", "127.0.0.1", "--port", "8000"]
     assert cluster.calls == [("exec", "chat-1")]
 
 
@@ -275,3 +280,12 @@ def test_a_cluster_too_old_for_the_sister_is_told_from_its_version(
     outcome = run(tmp_path, cluster, tools=tools, ncu="/opt/ncu")
     assert isinstance(outcome.value, Sister)
     assert [item.code for item in outcome.value.findings if item.blocks] == refused
+
+
+def test_config_maps_that_the_server_has_options_from_are_read(tmp_path: Path) -> None:
+    source = {"configMapRef": {"name": "more"}}
+    target = a_deployment(a_container(envFrom=[source]))
+    metadata = {"name": "more", "namespace": "prod"}
+    config = {"kind": "ConfigMap", "metadata": metadata, "data": {"MORE": "--headless"}}
+    cluster = StubCluster([target, config])
+    assert "sister-options-hidden" in findings(run(tmp_path, cluster))

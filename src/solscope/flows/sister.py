@@ -95,6 +95,9 @@ class SisterRequest:
         "Add CAP_SYS_ADMIN, for drivers that reserve GPU counters for admins.", default=False
     )
     read_only_claims: bool = option("Mount volume claims read-only.", default=False)
+    without: tuple[str, ...] = option(
+        "Leave this container or init container out. May be repeated.", default=()
+    )
     harness: Path | None = option(
         "The script to run instead of the server, for the plan's strategy harness.", default=None
     )
@@ -207,7 +210,7 @@ def _live(request: SisterRequest, world: World) -> tuple[SisterTarget, Surroundi
         where=f"{kind}/{name} -n {cluster.namespace}",
     )
     found = surroundings.with_node(cluster, replace(found, objects=every), chosen.node)
-    return chosen, found, cluster
+    return chosen, surroundings.with_maps(cluster, found, chosen), cluster
 
 
 def _objects(file: Path) -> tuple[KubernetesObject, ...]:
@@ -243,6 +246,7 @@ def _options(request: SisterRequest) -> SisterOptions:
         hold_s=request.hold,
         sys_admin=request.sys_admin,
         read_only_claims=request.read_only_claims,
+        without=request.without,
         harness=harness,
     )
 

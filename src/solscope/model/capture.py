@@ -82,12 +82,18 @@ class PodState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadState:
-    """What must be the same after a capture as before it. ``None``: no such field."""
+    """What must be the same after a capture as before it. ``None``: no such field.
+
+    ``refused`` is why the cluster takes no further pod of it, such as a quota; ``None``: it does.
+    ``uid`` is the workload's: in another cluster one of the same name has another.
+    """
 
     workload: str
     generation: int | None
     replicas: int | None
     ready_replicas: int | None
+    refused: str | None = None
+    uid: str | None = None
     pods: tuple[PodState, ...] = ()
 
 
@@ -112,6 +118,7 @@ class CaptureResult:
     target: str
     namespace: str
     is_dry_run: bool
+    context: str | None = None
     bundle: str | None = None
     objects: tuple[KubernetesObject, ...] = ()
     steps: tuple[PlannedStep, ...] = ()

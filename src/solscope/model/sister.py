@@ -142,6 +142,7 @@ class SisterOptions:
     ``server_command`` is the server's whole command line where Kubernetes does not hold it.
     ``deadline_s`` ``None`` means one that fits the plan.
     ``hold_s`` is how long results stay reachable after the server has ended by itself.
+    ``without`` names containers and init containers of the target that it does not get.
     """
 
     kind: SisterKind = SisterKind.JOB
@@ -157,6 +158,7 @@ class SisterOptions:
     hold_s: int = 300
     sys_admin: bool = False
     read_only_claims: bool = False
+    without: tuple[str, ...] = ()
     harness: str | None = None
 
 

@@ -98,6 +98,8 @@ def _captured(result: CaptureResult) -> Iterator[str]:
 def leftovers(result: CaptureResult) -> str:
     """What an experiment has left in a namespace, or that it is gone."""
     where = f"experiment={result.experiment} in namespace {result.namespace}"
+    if result.context:
+        where += f" of context {result.context}"
     head = f"{where}: nothing there"
     if result.leftovers:
         head = f"{where}: {len(result.leftovers)} objects (remove them: add --yes)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 import traceback
@@ -171,9 +172,10 @@ class PodWorker:
             self._end_container(container, pod["spec"].get("terminationGracePeriodSeconds", 30))
 
     def _end_container(self, container: Container, grace: float) -> None:
+        ends = time.monotonic() + grace
+        self._stop_hook(container, grace)
         self.runc.signal(container.identifier, "TERM")
         assert container.process is not None
-        ends = time.monotonic() + grace
         while container.is_running and time.monotonic() < ends:
             time.sleep(0.05)
             pod = self._pod()
@@ -183,6 +185,16 @@ class PodWorker:
         if container.is_running:
             self.runc.signal(container.identifier, "KILL")
             container.process.wait(60)
+
+    def _stop_hook(self, container: Container, grace: float) -> None:
+        """Run a command that is to precede the signal, within the grace period."""
+        hook = (container.spec.get("lifecycle") or {}).get("preStop") or {}
+        if "exec" in hook:
+            with self.runc.exec(container.identifier, hook["exec"]["command"]) as done:
+                try:
+                    done.communicate(timeout=grace)
+                except subprocess.TimeoutExpired:
+                    done.kill()
 
     def _terminate(self, grace: float) -> None:
         """End the main containers together, then the sidecars."""

@@ -402,6 +402,8 @@ def main() -> int:
     options = Options(sys.argv[1:])
     if options.values["mode"] == "attach":
         return attach(options)
+    if options.values.get("--clock-control") == "reset":
+        return 0
     if not options.program:
         say("ERROR", "No target application specified.")
         return 1

@@ -180,6 +180,53 @@ def test_a_second_interruption_says_how_to_remove_what_is_left(tmp_path: Path) -
     assert said[-1].endswith("solscope capture --cleanup x -n prod --yes")
 
 
+def test_a_login_that_ends_meanwhile_leaves_the_way_to_go_on(tmp_path: Path) -> None:
+    class Expired(FakeCluster):
+        def list(self, kind: str, **_: Any) -> Any:
+            raise Forbidden("the cluster does not know who you are (401)", right="a valid login")
+
+    cluster = Expired(a_cluster().objects, namespace="prod")
+    with pytest.raises(CaptureError) as caught:
+        conclude(a_run(tmp_path / "b", cluster, fail))
+    said = str(caught.value)
+    assert "the copy may still be there" in said
+    assert f"solscope capture --resume {tmp_path / 'b'}" in said
+    assert "solscope capture --cleanup x -n prod --yes" in said
+    assert "everything made is deleted" not in said
+
+
+def test_a_context_that_leads_to_another_cluster_by_now_is_no_proof(tmp_path: Path) -> None:
+    # A login has rewritten it: there is an `engine` there, too, and no copy.
+    cluster = a_cluster()
+    here = list(cluster.objects)
+
+    def switch() -> None:
+        here.extend(item for item in cluster.objects if item["kind"] == "Job")
+        cluster.objects[:] = [{**here[0], "metadata": {**here[0]["metadata"], "uid": "other"}}]
+        fail()
+
+    made = a_run(tmp_path / "b", cluster, switch)
+    with pytest.raises(CaptureError, match="may still run in another cluster") as caught:
+        conclude(made)
+    assert "everything made is deleted" not in str(caught.value)
+    assert made.is_elsewhere
+    cluster.objects[:] = here
+    assert not made.is_elsewhere
+
+
+def test_a_workload_made_anew_meanwhile_does_not_keep_the_copy(tmp_path: Path) -> None:
+    cluster = a_cluster()
+
+    def reinstall() -> None:
+        metadata = {**cluster.objects[0]["metadata"], "uid": "new"}
+        cluster.objects[0] = {**cluster.objects[0], "metadata": metadata}
+        fail()
+
+    with pytest.raises(CaptureError, match="everything made is deleted"):
+        conclude(a_run(tmp_path / "b", cluster, reinstall))
+    assert jobs(cluster) == []
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_the_end_of_the_terminal_ends_a_run_as_an_interruption_does(
     tmp_path: Path, name: str
@@ -308,6 +355,23 @@ def test_every_pod_of_production_is_watched(selector: dict[str, Any], asked: str
     assert [pod.name for pod in state.pods] == ["engine-1"]
 
 
+def test_production_that_cannot_grow_because_of_the_copy_ends_the_capture() -> None:
+    # An autoscaler or a roll-out wants a pod, and the quota that the copy uses up refuses it: no
+    # pod is new, gone or unready, and yet production suffers.
+    engine: dict[str, Any] = {**an_object("Deployment", "engine"), "spec": {"replicas": 2}}
+    cluster = FakeCluster([engine], namespace="prod")
+    before = production.read(cluster, "deploy/engine")
+    engine["spec"]["replicas"] = 3
+    assert production.disturbances(before, production.read(cluster, "deploy/engine")) == ()
+    said = "exceeded quota: gpus, requested: requests.nvidia.com/gpu=1"
+    failure = {"type": "ReplicaFailure", "status": "True", "message": said}
+    engine["status"] = {"conditions": [failure]}
+    after = production.read(cluster, "deploy/engine")
+    assert production.disturbances(before, after) == (f"a further pod of it is refused: {said}",)
+    # What was so before is not the copy's doing.
+    assert production.disturbances(after, after) == ()
+
+
 # -- what a wait says ------------------------------------------------------------------------------
 
 
@@ -324,6 +388,21 @@ def test_a_wait_for_a_gpu_says_so_and_looks_at_production_meanwhile() -> None:
     with pytest.raises(CaptureError, match="production changed meanwhile"):
         pods.wait_running(a_cluster(pod), "x", ("Job", "s"), "vllm", 60.0, tick, print)
     assert said == ["start: no node takes it: 0/1 nodes: no GPU"]
+
+
+def test_a_volume_that_is_not_mounted_is_named_at_the_limit() -> None:
+    def event(at: str, kind: str, message: str) -> dict[str, Any]:
+        body = {**an_object("Event", at), "type": kind, "lastTimestamp": at, "message": message}
+        return {**body, "reason": "FailedMount", "involvedObject": {"name": "s-1"}}
+
+    pod = an_object("Pod", "s-1", **MARKED)
+    told = [
+        event("2026-01-01T00:00:02Z", "Warning", "the sidecar container was not injected"),
+        event("2026-01-01T00:00:01Z", "Warning", "timed out waiting"),
+        event("2026-01-01T00:00:03Z", "Normal", "scheduled"),
+    ]
+    with pytest.raises(CaptureError, match="FailedMount: the sidecar container was not injected"):
+        pods.wait_running(a_cluster(pod, *told), "x", ("Job", "s"), "vllm", 0.0, print, print)
 
 
 def pulling(reason: str, message: str) -> dict[str, Any]:
@@ -517,10 +596,17 @@ def test_a_server_that_ended_has_closed_its_window(monkeypatch: pytest.MonkeyPat
 
 def test_a_probe_that_does_not_end_leaves_the_answer_to_the_first_launch() -> None:
     done = ExecResult(stdout=b"==PROF== waiting\n", stderr="", exit_code=scripts.BOUNDED_OUT)
-    window = a_window(
-        FakeCluster([an_object("Pod", "s-1")], namespace="prod", outputs={"sh": done})
-    )
+    asked: list[str] = []
+
+    class Asked(FakeCluster):
+        def exec(self, pod: str, container: str, command: Any, **_: Any) -> ExecResult:
+            asked.extend(command)
+            return done
+
+    window = a_window(Asked([an_object("Pod", "s-1")], namespace="prod"))
     told = window.probe("ncu", lambda _: None)
+    # Killed at its limit, it must not leave the GPU's clocks locked.
+    assert asked[asked.index("--clock-control") + 1] == "none"
     assert told["counters"] == "undecided"
     assert "did not end within 100 s" in told["because"]
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import builder, sisters
 from tests.captures import a_capture_settings
 from tests.fakes.cluster import FakeCluster
 
@@ -31,7 +32,9 @@ from solscope.cluster.secrecy import is_secret_name, masked
 from solscope.errors import CaptureError
 from solscope.evidence import bundle as bundles
 from solscope.evidence.redaction import Redactor
+from solscope.flows.capture import reading
 from solscope.model.evidence import BundleSource
+from solscope.reports import formats
 
 MIB = 1 << 20
 
@@ -344,3 +347,15 @@ def test_every_other_key_keeps_its_value(
     made = perfbench.put(text, {"new": [1]}, where="f")
     assert json.loads(made) == {**document, perfbench.KEY: {"new": [1]}}
     assert perfbench.put(made, {"new": [1]}, where="f") == made
+
+
+def test_a_report_of_another_gpu_than_planned_is_named(tmp_path: Path) -> None:
+    device = builder.Device(name="NVIDIA A100-SXM4-80GB", capability=(8, 0), sms=108)
+    path = tmp_path / "a.ncu-rep"
+    path.write_bytes(builder.report([builder.Kernel("k")], device=device))
+    found = [reading.counters(formats.read(str(path)))]
+    planned = sisters.a_plan(compute_capability="9.0")
+    assert reading.other_gpus(planned, found) == ["NVIDIA A100-SXM4-80GB (8.0)"]
+    assert reading.other_gpus(sisters.a_plan(compute_capability="8.0"), found) == []
+    # Where the plan says none, nothing can be told.
+    assert reading.other_gpus(sisters.a_plan(), found) == []

@@ -193,3 +193,47 @@ def test_a_secret_option_goes_and_a_reference_stays() -> None:
     )
     assert names == ["--hf-token"]
     assert changed.edited()[3:] == ("--password=$(PW)", "--max-num-batched-tokens", "5")
+
+
+# -- where it listens ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "declared", "kept", "port"),
+    [
+        # Requests come from inside its own container; nobody else may reach it.
+        (("--host", "0.0.0.0", "--port", "8080"), (), (), "8080"),
+        (("--host=$(POD_IP)",), (8081,), (), "8081"),
+        # A number that only a variable holds, a socket, and a file are no ports to wait at.
+        (("--port", "$(PORT)"), (9000,), (), "9000"),
+        (("--uds", "/run/vllm.sock"), (), (), "8000"),
+        (("--config", "/etc/vllm.yaml"), (), ("--config", "/etc/vllm.yaml"), "8000"),
+        # By HTTPS alone, every question would go unanswered until the limit.
+        (
+            ("--ssl-certfile", "/tls/crt", "--ssl-keyfile=/tls/key", "--enable-ssl-refresh"),
+            (),
+            (),
+            "8000",
+        ),
+    ],
+)
+def test_the_server_listens_on_loopback_at_a_stated_port(
+    arguments: tuple[str, ...], declared: tuple[int, ...], kept: tuple[str, ...], port: str
+) -> None:
+    changed, changes = serving.listen_on_loopback(vllm(*arguments), "c", declared)
+    listens = ("--host", "127.0.0.1", "--port", port)
+    assert changed.edited() == (*vllm().edited(), *kept, *listens)
+    assert changes
+
+
+def test_what_a_variable_may_say_later_in_a_script_does_not_count() -> None:
+    found = locate(["sh", "-c"], ["exec vllm serve m --host 0.0.0.0 $MORE"])
+    assert found is not None
+    changed, _ = serving.listen_on_loopback(found, "c", ())
+    assert changed.under(())[1] == ["exec vllm serve m $MORE --host 127.0.0.1 --port 8000"]
+
+
+def test_a_server_that_is_not_known_listens_where_it_did() -> None:
+    found = locate(["my-server"], ["--host", "0.0.0.0"])
+    assert found is not None
+    assert serving.listen_on_loopback(found, "c", (80,)) == (found, [])

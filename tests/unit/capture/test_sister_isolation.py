@@ -206,3 +206,40 @@ def test_endpoints_by_name_are_evidence() -> None:
     (found,) = evidence(slice_)
     assert found.rule == "by name: Pod/chat-abc"
     assert not found.matches_sister
+
+
+# -- queries of autoscalers ------------------------------------------------------------------
+
+
+def a_scaler(query: str) -> dict[str, Any]:
+    trigger = {"type": "prometheus", "metadata": {"query": query, "threshold": "80"}}
+    spec = {"scaleTargetRef": {"name": "chat"}, "triggers": [trigger]}
+    return an_object("ScaledObject", "chat-gpu", spec)
+
+
+@pytest.mark.parametrize(
+    ("query", "counts"),
+    [
+        ('avg(DCGM_FI_DEV_GPU_UTIL{namespace="prod"})', True),
+        ('avg(DCGM_FI_DEV_GPU_UTIL{exported_namespace="prod",exported_container="server"})', True),
+        ("sum(container_memory_working_set_bytes)", True),
+        ('avg(DCGM_FI_DEV_GPU_UTIL{gpu="0",pod=~".*chat.*"})', True),
+        # The copy's name does not begin as the target's.
+        ('avg(DCGM_FI_DEV_GPU_UTIL{pod=~"chat-.*"})', False),
+        ('avg(DCGM_FI_DEV_GPU_UTIL{namespace="other"})', False),
+        ('avg(DCGM_FI_DEV_GPU_UTIL{container!="server"})', False),
+        # Labels of the target's pods it has none of; nobody scrapes it.
+        ('avg(DCGM_FI_DEV_GPU_UTIL{label_app="chat"})', False),
+        ("sum(vllm:num_requests_waiting)", False),
+    ],
+)
+def test_a_query_that_would_count_the_copy_refuses_it(query: str, counts: bool) -> None:
+    assert refusing(a_scaler(query)) == (["ScaledObject/chat-gpu"] if counts else [])
+    assert refusing(a_scaler(query), accept=("scaledobject/chat-gpu",)) == []
+
+
+@pytest.mark.parametrize("kind", ["PodMonitoring", "ClusterPodMonitoring", "VMPodScrape"])
+def test_monitors_of_other_makers_count_as_prometheus_does(kind: str) -> None:
+    assert refusing(an_object(kind, "all", {"selector": EVERY_POD})) == [f"{kind}/all"]
+    one = {"selector": {"matchLabels": {"app": "chat"}}}
+    assert refusing(an_object(kind, "one", one)) == []

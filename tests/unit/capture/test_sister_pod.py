@@ -25,6 +25,8 @@ from solscope.errors import UsageError
 from solscope.model.plan import CostEstimate, Strategy
 from solscope.model.sister import SisterKind, SisterOptions, ToolsSource
 
+LISTENS = ("--host", "127.0.0.1", "--port")
+
 
 def env_names(container: dict[str, Any]) -> list[str]:
     return [entry["name"] for entry in container.get("env", ())]
@@ -44,7 +46,6 @@ def test_what_decides_the_kernels_is_kept() -> None:
         "runtimeClassName": "nvidia",
         "serviceAccountName": "models",
         "imagePullSecrets": [{"name": "pull"}],
-        "hostIPC": True,
         "securityContext": {"fsGroup": 100},
         "enableServiceLinks": False,
     }
@@ -101,7 +102,10 @@ def test_probes_hooks_and_ports_are_removed_from_every_container() -> None:
     sister = a_sister(a_deployment(a_container(), helper))
     spec = pod_spec(sister)
     for container in (*spec["containers"], *spec["initContainers"]):
-        assert not {"livenessProbe", "lifecycle", "ports"} & set(container)
+        assert not {"livenessProbe", "ports"} & set(container)
+        assert set(container.get("lifecycle", ())) <= {"preStop"}
+        # Of the two hooks that they had, none is left; the server's own is the sister's.
+        assert ("lifecycle" in container) is (container["name"] == "server")
 
 
 def test_labels_are_new_only_and_annotations_are_gone() -> None:
@@ -113,9 +117,12 @@ def test_labels_are_new_only_and_annotations_are_gone() -> None:
     }
     template = a_sister(target).objects[-1]["spec"]["template"]["metadata"]
     assert sorted(template["labels"]) == ["experiment", "solscope-sister"]
-    assert list(template["annotations"]) == [
-        "container.apparmor.security.beta.kubernetes.io/server"
-    ]
+    # Two of its own, so that no node autoscaler moves it.
+    assert template["annotations"] == {
+        "container.apparmor.security.beta.kubernetes.io/server": "unconfined",
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+        "karpenter.sh/do-not-disrupt": "true",
+    }
 
 
 def test_only_the_anti_affinity_against_the_target_itself_is_removed() -> None:
@@ -172,7 +179,7 @@ def test_a_plain_secret_becomes_an_optional_reference_and_is_never_shown() -> No
 def test_a_plain_key_on_the_command_line_is_removed_and_never_shown() -> None:
     command = ["vllm", "serve", "m", "--api-key", "sk-123", "--hf-token=hf_1234567890"]
     sister = a_sister(a_deployment(a_container(command=command)))
-    assert server_of(sister)["args"] == ["vllm", "serve", "m"]
+    assert server_of(sister)["args"] == ["vllm", "serve", "m", *LISTENS, "8000"]
     assert "sk-123" not in repr(sister)
     assert "hf_1234567890" not in repr(sister)
 
@@ -180,14 +187,58 @@ def test_a_plain_key_on_the_command_line_is_removed_and_never_shown() -> None:
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        (["serve", "m", "--api-key", "one", "two", "--port", "8"], ["serve", "m", "--port", "8"]),
+        (["serve", "m", "--api-key", "one", "two", "--seed", "8"], ["serve", "m", "--seed", "8"]),
         # Older releases take one key, and the model may come last.
         (["serve", "--api-key", "one", "m"], ["serve", "m"]),
     ],
 )
 def test_every_key_on_the_command_line_is_removed(given: list[str], kept: list[str]) -> None:
     sister = a_sister(a_deployment(a_container(command=["vllm", *given])))
-    assert server_of(sister)["args"] == ["vllm", *kept]
+    assert server_of(sister)["args"] == ["vllm", *kept, *LISTENS, "8000"]
+
+
+def by_key(name: str, secret: str) -> dict[str, Any]:
+    return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": "token"}}}
+
+
+@pytest.mark.parametrize(
+    ("command", "args"),
+    [
+        (["vllm", "serve", "m", "--hf-token", "$(HUB)", "--seed", "1"], None),
+        (["sh", "-c"], ["exec vllm serve m --hf-token=${HUB} --seed 1"]),
+    ],
+)
+def test_a_secret_that_would_be_written_into_the_command_reaches_the_server_otherwise(
+    command: list[str], args: list[str] | None
+) -> None:
+    # ncu's report, which goes into the bundle, holds the command line with its values.
+    container = a_container(command=command, args=args, env=[by_key("HUB", "hub")])
+    sister = a_sister(a_deployment(container))
+    started = " ".join(server_of(sister)["command"] + server_of(sister)["args"])
+    assert "hf-token" not in started
+    assert "--seed 1" in started
+    assert by_key("HF_TOKEN", "hub") in server_of(sister)["env"]
+    assert "sister-secret-not-copied" not in codes(sister)
+
+
+def test_a_variable_that_has_the_token_already_stays_as_it_is() -> None:
+    command = ["vllm", "serve", "m", "--hf-token", "$(HF_TOKEN)"]
+    sister = a_sister(a_deployment(a_container(command=command)))
+    assert env_names(server_of(sister)).count("HF_TOKEN") == 1
+
+
+def test_another_secret_option_is_dropped_and_said() -> None:
+    command = ["vllm", "serve", "m", "--store-password", "$(PASSWORD)"]
+    sister = a_sister(a_deployment(a_container(command=command)))
+    assert "--store-password" not in server_of(sister)["args"]
+    assert "sister-secret-not-copied" in codes(sister)
+
+
+def test_any_other_word_that_holds_a_secret_refuses() -> None:
+    command = ["vllm", "serve", "s3://$(USER_KEY)@store/m", "--served-model-name", "$(NAME)"]
+    env = [by_key("USER_KEY", "store"), *literal(NAME="chat")]
+    sister = a_sister(a_deployment(a_container(command=command, env=env)))
+    assert codes(sister, blocking=True) == ["sister-secret-in-command"]
 
 
 def test_a_plain_secret_in_a_start_script_refuses() -> None:
@@ -579,3 +630,70 @@ def test_a_creation_that_is_interrupted_leaves_no_half_of_a_sister() -> None:
         creation.create(cluster, sister)
     assert "create configmap" in cluster.calls
     assert cluster.objects == []
+
+
+def test_a_companion_that_is_not_wanted_is_left_out() -> None:
+    agent = a_container(name="registrar", resources=None)
+    fetch = {"name": "fetch", "image": "tools"}
+    target = a_deployment(a_container(), agent, initContainers=[fetch])
+    assert "sister-companions-kept" in codes(a_sister(target))
+    options = SisterOptions(without=("registrar", "fetch"))
+    sister = a_sister(target, options=options, container="server")
+    names = [item["name"] for item in pod_spec(sister)["initContainers"]]
+    assert names == ["solscope-tools", "solscope-results"]
+    assert "sister-companions-kept" not in codes(sister)
+    for wrong in ("server", "nobody"):
+        with pytest.raises(UsageError, match="beside the server"):
+            a_sister(target, options=SisterOptions(without=(wrong,)), container="server")
+
+
+@pytest.mark.parametrize("has_own", [True, False])
+def test_it_has_shared_memory_of_its_own_in_place_of_its_nodes(has_own: bool) -> None:
+    # Segments of a server that was killed would fill the node's memory for good.
+    mounts = [{"name": "shm", "mountPath": "/dev/shm"}] if has_own else []
+    volumes = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}}]
+    server = a_container(volumeMounts=mounts)
+    sister = a_sister(a_deployment(server, hostIPC=True, volumes=list(volumes)))
+    spec = pod_spec(sister)
+    assert "hostIPC" not in spec
+    own = {"name": "solscope-shm", "emptyDir": {"medium": "Memory"}}
+    assert (own in spec["volumes"]) is not has_own
+    places = [m["mountPath"] for m in server_of(sister)["volumeMounts"]]
+    assert places.count("/dev/shm") == 1
+
+
+def test_the_nodes_shared_memory_by_path_is_replaced_too() -> None:
+    mounts = [{"name": "shm", "mountPath": "/dev/shm"}]
+    volume = {"name": "shm", "hostPath": {"path": "/dev/shm"}}
+    sister = a_sister(a_deployment(a_container(volumeMounts=mounts), volumes=[volume]))
+    assert {"name": "shm", "emptyDir": {"medium": "Memory"}} in pod_spec(sister)["volumes"]
+    assert "sister-shared-cache" not in codes(sister)
+
+
+def test_annotations_that_bring_the_servers_files_are_kept() -> None:
+    kept = {"gke-gcsfuse/volumes": "true", "vault.hashicorp.com/agent-inject": "true"}
+    target = a_deployment()
+    given = {**kept, "dapr.io/enabled": "true"}
+    target["spec"]["template"]["metadata"]["annotations"] = given
+    annotations = a_sister(target).objects[-1]["spec"]["template"]["metadata"]["annotations"]
+    assert {key: annotations.get(key) for key in given} == {**kept, "dapr.io/enabled": None}
+
+
+def test_a_copy_that_never_ends_may_be_moved() -> None:
+    sister = a_sister(options=SisterOptions(kind=SisterKind.DEPLOYMENT))
+    assert "annotations" not in sister.objects[-1]["spec"]["template"]["metadata"]
+
+
+# -- its end ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("control", "resets"), [("base", True), ("boost", True), ("none", False)])
+def test_a_deletion_ends_the_server_and_frees_clocks_that_ncu_locks(
+    control: str, resets: bool
+) -> None:
+    before = a_container(lifecycle={"preStop": {"exec": {"command": ["sleep", "30"]}}})
+    sister = a_sister(a_deployment(before), plan=a_plan(clock_control=control))
+    hook = server_of(sister)["lifecycle"]["preStop"]["exec"]["command"]
+    assert hook[:2] == ["sh", "-c"]
+    assert f"touch {tooling.COLLECTED}" in hook[2]
+    assert ("/solscope/tools/nsight-compute/ncu --clock-control reset" in hook[2]) is resets

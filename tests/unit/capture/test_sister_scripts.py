@@ -1,4 +1,4 @@
-"""The two shell scripts of a sister, run by a real shell."""
+"""The shell scripts of a sister, run by a real shell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from solscope.capture.sister import tooling
+from solscope.capture.sister import departure, tooling
 
 
 def an_ncu(folder: Path, version: str) -> Path:
@@ -72,3 +72,36 @@ def test_the_sidecar_waits_for_the_results_to_be_collected(tmp_path: Path, colle
         finally:
             # As in a pod: with the shell, its `sleep` ends too.
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_a_deletion_ends_all_below_ncu_and_nothing_else(tmp_path: Path) -> None:
+    proc, ncu = tmp_path / "proc", tmp_path / "ncu"
+    ncu.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/reset\n')
+    ncu.chmod(0o755)
+    # Process ids of a folder that looks like /proc: only these two are real.
+    with (
+        subprocess.Popen(["sleep", "60"]) as worker,
+        subprocess.Popen(["sleep", "60"]) as stranger,
+    ):
+        table = {
+            "4000001": "4000001 (ncu) S 4000000 1 1",
+            "4000002": "4000002 (VLLM :: (x) Core) S 4000001 1 1",
+            str(worker.pid): f"{worker.pid} (python3) S 4000002 1 1",
+            str(stranger.pid): f"{stranger.pid} (sh) S 4000000 1 1",
+        }
+        for pid, line in table.items():
+            (proc / pid).mkdir(parents=True)
+            (proc / pid / "stat").write_text(f"{line}\n")
+        script = departure.script(str(ncu)).replace("/proc", str(proc))
+        script = script.replace(tooling.RESULTS, str(tmp_path))
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+        assert worker.wait(10) == -signal.SIGKILL
+        assert stranger.poll() is None
+        stranger.kill()
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / ".collected").exists()
+    assert (tmp_path / "reset").read_text() == "--clock-control reset\n"
+
+
+def test_clocks_that_were_not_locked_are_not_reset() -> None:
+    assert "clock" not in departure.script(None)

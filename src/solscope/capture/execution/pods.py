@@ -127,9 +127,25 @@ def wait_running(
             break
         tick(f"start: {trouble.what if trouble else 'its containers do not run yet'}")
         time.sleep(POLL_S)
-    said = trouble or Trouble(what="its containers did not start", hint="look at its events")
+    said = trouble or _warned(cluster, pod)
     raise CaptureError(
         f"not running within {limit_s:g} s: {said.what}", where="/".join(owner), hint=said.hint
+    )
+
+
+def _warned(cluster: Cluster, pod: Object | None) -> Trouble:
+    """Why a pod hangs that has a node: volumes and networks are told of in events only."""
+    warnings = [
+        event
+        for event in (_events(cluster, str(pod["metadata"]["name"])) if pod else ())
+        if event.get("type") == "Warning"
+    ]
+    if not warnings:
+        return Trouble(what="its containers did not start", hint="look at its events")
+    last = max(warnings, key=lambda event: str(event.get("lastTimestamp") or ""))
+    return Trouble(
+        what=f"its containers did not start: {last.get('reason')}: {last.get('message')}",
+        hint="see that the volume, Secret or network that this names is there for the copy, too",
     )
 
 

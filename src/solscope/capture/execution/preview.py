@@ -9,6 +9,7 @@ from dataclasses import replace
 from solscope.capture.execution import scripts
 from solscope.capture.execution.spelling import Speller
 from solscope.capture.execution.stage import file_of
+from solscope.capture.execution.window import PROBE
 from solscope.model.capture import CaptureSettings, PlannedStep
 from solscope.model.plan import CapturePlan, Strategy, Window
 from solscope.model.sister import Sister
@@ -90,7 +91,7 @@ def _stage(
         f"{traffic.osl} out, until throughput is steady, {limits.warm_up_s:g} s at most",
         say.ask("POST", "/v1/completions"),
     )
-    probe = (settings.ncu, "--metrics", "sm__cycles_elapsed.max", "-c", "1")
+    probe = (settings.ncu, *PROBE, "-c", "1")
     yield _step(
         "control-probe",
         "profile one empty kernel with one metric: are counters readable?",

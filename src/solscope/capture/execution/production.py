@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from solscope.cluster.port import Cluster
+from solscope.errors import ClusterError
 from solscope.model.capture import PodState, WorkloadState
 
 
@@ -20,8 +21,29 @@ def read(cluster: Cluster, workload: str) -> WorkloadState:
         generation=metadata.get("generation"),
         replicas=spec.get("replicas"),
         ready_replicas=status.get("readyReplicas"),
+        refused=_refused(status),
+        uid=metadata.get("uid"),
         pods=tuple(sorted(_pods(cluster, found), key=lambda pod: pod.name)),
     )
+
+
+def is_another(cluster: Cluster, before: WorkloadState) -> bool:
+    """Whether the cluster has another workload of that name: it is not the one that was looked
+    at before, though its context is called the same, or the workload was made anew."""
+    kind, _, name = before.workload.partition("/")
+    try:
+        uid = (cluster.get(kind, name).get("metadata") or {}).get("uid")
+    except ClusterError:
+        return False  # nothing can be told
+    return None not in (before.uid, uid) and before.uid != uid
+
+
+def _refused(status: Mapping[str, Any]) -> str | None:
+    """Why a Deployment or a ReplicaSet gets no pod: they alone say so."""
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
+            return str(condition.get("message") or condition.get("reason"))
+    return None
 
 
 def _pods(cluster: Cluster, workload: Mapping[str, Any]) -> Iterator[PodState]:
@@ -75,6 +97,8 @@ def differences(before: WorkloadState, after: WorkloadState) -> tuple[str, ...]:
         )
         if was != now
     ]
+    if after.refused is not None and before.refused is None:
+        found.append(f"a further pod of it is refused: {after.refused}")
     now_there = {pod.uid: pod for pod in after.pods}
     known = {pod.uid for pod in before.pods}
     for pod in before.pods:
@@ -88,3 +112,11 @@ def differences(before: WorkloadState, after: WorkloadState) -> tuple[str, ...]:
             found.append(f"pod {pod.name} is not ready any more")
     found += [f"pod {pod.name} is new" for pod in after.pods if pod.uid not in known]
     return tuple(found)
+
+
+def disturbances(before: WorkloadState, now: WorkloadState) -> tuple[str, ...]:
+    """Of what changed, that which must end a capture: pods that suffer, come, go, or cannot come.
+
+    A generation alone also counts annotations, and ready replicas may be pods that recover.
+    """
+    return tuple(text for text in differences(before, now) if "pod " in text)

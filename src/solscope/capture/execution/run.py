@@ -116,6 +116,10 @@ class Run:
         """Let ncu say why it failed, where it can still."""
         self._now.hear_out()
 
+    def free_clocks(self) -> str | None:
+        """Leave no GPU with locked clocks; what is to do where one may have them still."""
+        return self._now.free_clocks()
+
     def save_logs(self) -> None:
         """Keep what the present stage's server and ncu said."""
         self._now.save_logs()
@@ -129,7 +133,30 @@ class Run:
 
     def clean(self) -> Facts:
         """Remove all that the run made, and prove it. Raises CaptureError where it is not."""
-        return self.journal.take("cleanup", self._deletion(), self._remove)
+        return self.journal.take("cleanup", self._deletion(), self._remove_here)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the context leads to another cluster by now than the one that was begun on.
+
+        Many are called alike (``default``, ``kubernetes-admin@kubernetes``), and a login can
+        rewrite one.
+        """
+        before = self.journal.answers.get("production-before")
+        return before is not None and production.is_another(self.cluster, _state(before))
+
+    def _remove_here(self) -> Facts:
+        told = self._remove()
+        if not told["removed"] and self.is_elsewhere:
+            context, namespace = self.settings.context, self.settings.namespace
+            raise CaptureError(
+                f"nothing of it is there, and {self.settings.workload} is another one than the one "
+                "that was copied: the copy may still run in another cluster",
+                where=f"context {context}",
+                hint="with the kubeconfig that it was begun with: solscope capture --cleanup "
+                f"{self.settings.experiment} -n {namespace} --yes",
+            )
+        return told
 
     def _remove(self) -> Facts:
         limit_s = self.settings.limits.cleanup_s
@@ -167,7 +194,7 @@ class Run:
         except ClusterError:
             return  # a lost network is not production's; the step's own limit bounds it
         before = _state(self.journal.answers["production-before"])
-        hurt = [text for text in production.differences(before, now) if "pod " in text]
+        hurt = production.disturbances(before, now)
         if hurt:
             raise CaptureError(
                 f"production changed meanwhile: {'; '.join(hurt)}",

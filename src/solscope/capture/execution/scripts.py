@@ -140,6 +140,9 @@ exec "$@"
 BOUNDED_OUT = 124
 """SECONDS COMMAND... -> the command, ended after that time where the image has ``timeout``."""
 
+FREE_CLOCKS_S = 20
+"""So long a reset of the clocks may take."""
+
 INDEX = """
 cd "$1"
 for file in *.ncu-rep *.ncu-repz; do

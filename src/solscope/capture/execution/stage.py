@@ -17,7 +17,7 @@ from solscope.errors import CaptureError, ClusterError, SolscopeError
 from solscope.model import sister as sisters
 from solscope.model.capture import CaptureSettings
 from solscope.model.evidence import Receipt
-from solscope.model.plan import CapturePlan, Strategy
+from solscope.model.plan import CapturePlan, Strategy, Window
 
 LAST_WORDS_S = 10.0
 RUN_ANNOTATION = "solscope/run"
@@ -202,6 +202,40 @@ class Stage:
         if self.has("open-window") and not self.has("finish"):
             with contextlib.suppress(SolscopeError):
                 self._window().hear_out(min(LAST_WORDS_S, self.settings.limits.finish_s))
+
+    @property
+    def _by_engine(self) -> bool:
+        return self.plan.launches.window is Window.ENGINE_PROFILER
+
+    def free_clocks(self) -> str | None:
+        """Unlock the clocks of a GPU whose ncu hangs or was killed; what is to do where that fails.
+
+        It locks them for each kernel that it profiles, on the GPU and not for its process.
+        """
+        # Without a window of the engine's own, launches of the start may be profiled.
+        first = "open-window" if self._by_engine else "start"
+        may_lock = self.has(first) and self.plan.clock_control != "none"
+        if not may_lock or self.has("finish"):
+            return None
+        try:
+            if self._window().has_ended_well():
+                return None
+        except SolscopeError:
+            return None  # the pod was deleted: its own hook has freed them
+        words = (self.settings.ncu, "--clock-control", "reset")
+        try:
+            self.journal.take(
+                self.name("free-clocks"),
+                Speller(self.settings).inside(*words),
+                lambda: self._window().free_clocks(self.settings.ncu),
+            )
+        except SolscopeError:
+            node = self.answer("start").get("node") or "its node"
+            return (
+                f"ncu was killed and may have left the clocks of a GPU of {node} locked: there "
+                "`nvidia-smi --reset-gpu-clocks`, or `ncu --clock-control reset`, frees them"
+            )
+        return None
 
     def save_logs(self) -> None:
         """Keep what the server and ncu said, as far as it can still be had."""

@@ -28,6 +28,10 @@ _REFUSED = re.compile(r"Failed to start profiler:?(.*)")
 _DENIED = ("ERR_NVGPUCTRPERM", "driver resource was unavailable")
 
 
+# One that is killed at its limit would leave clocks locked that it had locked.
+PROBE = ("--config-file", "off", "--clock-control", "none", "--metrics", "sm__cycles_elapsed.max")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
     """The plan's window on a sister."""
@@ -60,7 +64,7 @@ class Capture:
         Raises CaptureError where they are denied; ``keep`` is then given what ncu said. Where
         the probe itself cannot run, the answer is undecided and the window's first launch decides.
         """
-        words = (ncu, "--config-file", "off", "--metrics", "sm__cycles_elapsed.max", "-c", "1")
+        words = (ncu, *PROBE, "-c", "1")
         command = (*words, "python3", "-c", scripts.PROBE_KERNEL)
         bounded = ("sh", "-c", scripts.BOUNDED, "sh", f"{_PROBE_LIMIT_S:g}", *command)
         done = self.sister.exec(bounded, timeout_s=_PROBE_LIMIT_S + 20)
@@ -229,6 +233,24 @@ class Capture:
             with contextlib.suppress(Unreachable):
                 if self._is_over(self.log()):
                     return
+
+    def free_clocks(self, ncu: str) -> Mapping[str, Any]:
+        """Unlock the GPU's clocks, which an ncu that is killed leaves locked.
+
+        Raises CaptureError or ClusterError where that cannot be done from the sister any more.
+        """
+        limit_s = scripts.FREE_CLOCKS_S
+        words = ("sh", "-c", scripts.BOUNDED, "sh", str(limit_s), ncu, "--clock-control", "reset")
+        done = self.sister.exec(words, timeout_s=limit_s + 10)
+        if done.exit_code != 0:
+            said = (done.stdout.decode("utf-8", "replace") + done.stderr).strip()
+            raise CaptureError(f"the clocks were not reset: {said[-300:]}")
+        return {"clocks": "reset"}
+
+    def has_ended_well(self) -> bool:
+        """Whether ncu came to an end of its own, after which it leaves no clock locked."""
+        found = self.log()
+        return bool(found.reports) or found.has_none or found.has_disconnected
 
     def _is_over(self, found: ProfilerLog) -> bool:
         if found.reports or found.has_none:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from solscope.capture.sister import environment, isolation, podspec, refusal
+from solscope.capture.sister import environment, isolation, neighbours, podspec, refusal
 from solscope.capture.sister.target import accelerators
 from solscope.cluster.quantity import quantity
 from solscope.model.cluster import KubernetesObject
@@ -54,6 +54,7 @@ _SERVER_FIELDS = (
     "envFrom",
     "resources",
     "securityContext",
+    "lifecycle",
 )
 _KILLING_PROBES = ("livenessProbe", "startupProbe")
 _DEFAULTS: Mapping[str, Any] = {"schedulerName": "default-scheduler"}
@@ -224,6 +225,14 @@ def _meaning(sister: Sister, pod: Object, change: Change) -> Finding | None:
             "target's",
             _OPT_OUT,
         )
+    if path == "spec.hostPID" and added:
+        return refusal.block(
+            "sister-host-processes",
+            where,
+            "admission shows the pod the processes of its node, where another ncu's would be taken "
+            "for its own",
+            _OPT_OUT,
+        )
     if path == "spec.priority":
         return _warning(
             "sister-admission-priority",
@@ -284,10 +293,20 @@ def _of_profiled(sister: Sister, pod: Object, change: Change) -> Finding | None:
                 f"admission changes the GPUs that it asks for: {_shown(asked)} to {_shown(kept)}",
                 _OPT_OUT,
             )
+    if field == "securityContext" and _is_privileged(pod, sister.container):
+        was = _is_privileged(_template(sister), sister.container)
+        accepted = sister.proof.accepted if sister.proof else ()
+        if not was and neighbours.PRIVILEGED not in accepted:
+            return neighbours.privileged(f"{where}, by the cluster's admission")
     name = _env_name(field)
     if name is not None and change.action is not Action.REMOVED:
         return _of_variable(sister, pod, name)
     return None
+
+
+def _is_privileged(item: Object, container: str) -> bool:
+    context = _server(item, container).get("securityContext") or {}
+    return bool(context.get(neighbours.PRIVILEGED))
 
 
 def _of_variable(sister: Sister, pod: Object, name: str) -> Finding | None:
@@ -331,6 +350,7 @@ def reached(
         target_labels={},
         sister=(kind, sister.name),
         sister_labels={**sister.proof.labels, **added},
+        container=sister.container,
         accept=sister.proof.accepted,
     )
     before = {(e.kind, e.name, e.path) for e in sister.proof.matches}

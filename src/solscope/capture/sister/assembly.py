@@ -8,18 +8,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from solscope.capture.sister import (
-    command as commands,
-)
-from solscope.capture.sister import (
+    caches,
+    departure,
+    elsewhere,
     environment,
     isolation,
     naming,
+    neighbours,
     notices,
     owners,
     podspec,
     refusal,
+    serverside,
     serving,
     tooling,
+)
+from solscope.capture.sister import (
+    command as commands,
 )
 from solscope.model.cluster import KubernetesObject
 from solscope.model.finding import Finding
@@ -109,6 +114,7 @@ class _Assembly:
         if controlled or not self.spec.get("containers"):
             return self._result((), None)
         self.findings += refusal.of_pod(self.target, self.spec, self.objects)
+        self.findings += neighbours.of_target(self.target, self.objects, self.options.accept)
         server = self._server()
         located = self._located(server)
         if any(finding.blocks for finding in self.findings) or located is None:
@@ -119,6 +125,7 @@ class _Assembly:
         self.findings += notices.of_target(
             self.target, self.options, self.objects, self.changes, located.engine, self.image
         )
+        self.findings += caches.findings(self.target, self.options)
         objects = () if self._blocked() else self._objects()
         self.findings += refusal.of_secrets(self.target, objects)
         return self._result(() if self._blocked() else objects, proof)
@@ -164,6 +171,7 @@ class _Assembly:
             if located.engine is not commands.Engine.UNKNOWN:
                 self.engine = located.engine.value
             self.findings += refusal.of_window(self.target, located, self.plan, image)
+            self.findings += elsewhere.of_target(self.target, self._server(), located, self.objects)
         return located
 
     def _prefix(self, unset_too: Iterable[str]) -> list[str]:
@@ -194,12 +202,17 @@ class _Assembly:
         self.changes += podspec.relabel(self.template, self.labels, extra)
         self.changes += podspec.forget_the_live_pod(spec)
         self.changes += podspec.leave_the_cluster(spec, old_labels)
+        self.changes += podspec.leave_out(spec, self.options.without, target.container)
         self.changes += podspec.drop_traffic_sidecars(spec, target.container)
         self.changes += podspec.quieten(spec)
         self._clean_environments(server)
         self._wrap(server, located)
         if self.options.kind is SisterKind.JOB:
             self.changes += podspec.demote_companions(spec, target.container)
+            # It ends at its deadline; what never ends must not hold a node for ever.
+            self.changes += podspec.stay_put(self.template)
+        self.changes += podspec.own_shared_memory(spec, server)
+        self.changes += caches.keep_private(spec, server)
         if self.options.read_only_claims:
             self.changes += podspec.mount_claims_read_only(spec)
         if self.options.sys_admin:
@@ -215,7 +228,13 @@ class _Assembly:
                 "openshift.io" in str(item.get("apiVersion", "")) for item in self.objects
             ),
         )
+        self.changes += departure.at_once(
+            server,
+            ncu=tooling.ncu_path(self.options),
+            locks_clocks=self.plan.clock_control != "none",
+        )
         self.changes += podspec.stay_near(spec, self._places())
+        self.changes += neighbours.stay_away(spec)
         restart = "Never" if self.options.kind is SisterKind.JOB else "Always"
         self.changes += podspec.last_words(spec, restart=restart, hold_s=self.options.hold_s)
         queue = next((key for key in self.labels if key.startswith(_QUEUE)), None)
@@ -268,14 +287,11 @@ class _Assembly:
             )
             self._mount_harness(server)
         else:
-            located, changes = serving.leave_groups(located, name)
+            located, changes, found = serverside.alone(
+                self.target, server, located, self.plan.gpu_memory_utilization
+            )
             self.changes += changes
-            located, changes, secrets = serving.drop_secrets(located, name)
-            self.changes += changes
-            if secrets:
-                self.findings.append(notices.secret_options_dropped(self.target, secrets))
-            located, changes = serving.lower_memory(located, name, self.plan.gpu_memory_utilization)
-            self.changes += changes
+            self.findings += found
             if self.plan.launches.window is Window.ENGINE_PROFILER:
                 located = self._open_window(server, located)
         prefix = self._prefix(self._foreign(server, located))
@@ -358,6 +374,7 @@ class _Assembly:
             target_labels=(self.target.template.get("metadata") or {}).get("labels") or {},
             sister=(kind, self.name),
             sister_labels=isolation.labels_as_created(kind, self.name, self.labels),
+            container=self.target.container,
             accept=self.options.accept,
             unread=unread,
         )

@@ -37,6 +37,8 @@ def rehearse(cluster: Cluster, sister: Sister) -> Sister:
             if item is pod:
                 admitted = admission.changes(sister, answer)
                 findings += judge(cluster, sister, answer)
+            else:
+                findings += owners.judge(item, answer)
     every = (*sister.findings, *findings)
     if any(finding.blocks for finding in findings):
         return replace(sister, objects=(), findings=every, admitted=admitted)

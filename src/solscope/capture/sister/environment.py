@@ -31,9 +31,13 @@ _PEERS = re.compile(
 _TRACES = re.compile(r"OTEL_EXPORTER_OTLP_.*(?:ENDPOINT|HEADERS)$|OTEL_TRACES_EXPORTER$")
 _SERVER_KEYS = frozenset({"VLLM_API_KEY", "SGLANG_API_KEY"})
 
+READ_FROM = {"--hf-token": "HF_TOKEN"}
+"""Where an engine finds a secret that an option would have told it."""
+
 PROFILER_WHY = "another profiler would hold the one injection slot or the counters"
 PEER_WHY = "would join a peer, a registry or a shared cache"
 TRACE_WHY = "would mix the sister's requests into production's traces"
+DEVICES_WHY = "the node says which GPUs are its own; this names others' as well"
 KEY_WHY = "nobody else calls the sister, so it needs no key"
 
 
@@ -113,12 +117,27 @@ def _why_removed(name: str, value: str, unset: tuple[str, ...]) -> str | None:
         return TRACE_WHY
     if name in _SERVER_KEYS:
         return KEY_WHY
+    if name == "NVIDIA_VISIBLE_DEVICES" and value not in ("", "void", "none"):
+        return DEVICES_WHY
     return None
 
 
 def _reference(name: str, secret_name: str) -> dict[str, Any]:
     key = {"name": secret_name, "key": name, "optional": True}
     return {"name": name, "valueFrom": {"secretKeyRef": key}}
+
+
+def rename(container: dict[str, Any], path: str, names: Iterable[str], wanted: str) -> list[Change]:
+    """Set ``wanted`` from where one of ``names`` has its value, unless it is set already."""
+    entries = container.get("env") or []
+    if any(entry.get("name") == wanted for entry in entries):
+        return []
+    for entry in [item for item in entries if item.get("name") in tuple(names)]:
+        entries.append({**entry, "name": wanted})
+        what = f"{wanted}, from where {entry['name']} has its value"
+        why = "the option that told it is removed"
+        return [Change(path=f"{path}.env[{wanted}]", action=Action.ADDED, what=what, why=why)]
+    return []
 
 
 def put(container: dict[str, Any], path: str, values: Mapping[str, str], why: str) -> list[Change]:

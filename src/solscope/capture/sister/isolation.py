@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from solscope.capture.sister import rules
+from solscope.capture.sister import queries, rules
 from solscope.capture.sister.rules import Reference, Rule
 from solscope.model.cluster import KubernetesObject
 from solscope.model.sister import Effect, Evidence, IsolationProof
@@ -32,17 +32,20 @@ def prove(
     target_labels: Mapping[str, str],
     sister: tuple[str, str],
     sister_labels: Mapping[str, str],
+    container: str | None = None,
     accept: Iterable[str] = (),
     unread: Iterable[str] = (),
 ) -> IsolationProof:
     """Match every rule of ``objects`` against both sets of labels.
 
-    ``target`` and ``sister`` are (kind, name). ``accept`` holds ``kind/name`` of objects whose
-    match the user allows; what sends requests is never allowed. Objects that live in another
-    namespace for certain are left out.
+    ``target`` and ``sister`` are (kind, name), ``container`` is the profiled one. ``accept``
+    holds ``kind/name`` of objects whose match the user allows; what sends requests is never
+    allowed. Objects that live in another namespace for certain are left out.
     """
     accepted = tuple(accept)
     allowed = {item.lower() for item in accepted}
+    # The last five letters are the controller's choice.
+    copy = queries.Copy(pod=f"{sister[1]}-xxxxx", namespace=namespace, container=container)
     evidence = [
         _judge(rule, target_labels, sister_labels, allowed)
         for rule in rules.CONVENTIONS
@@ -55,6 +58,8 @@ def prove(
             evidence.append(_judge(rule, target_labels, sister_labels, allowed))
         for reference in rules.references(item):
             evidence.append(_judge_reference(reference, target, sister))
+        for query in queries.of(item, copy):
+            evidence.append(_judge_query(query, item, allowed))
     return IsolationProof(
         labels=dict(sister_labels),
         evidence=tuple(evidence),
@@ -104,6 +109,25 @@ def _judge_reference(
         matches_target=reference.target == "/".join(target),
         matches_sister=matches_sister,
         effect=Effect.REFUSES if matches_sister else Effect.CLEAR,
+    )
+
+
+def _judge_query(query: queries.Query, item: KubernetesObject, allowed: set[str]) -> Evidence:
+    kind, name = str(item.get("kind")), str((item.get("metadata") or {}).get("name"))
+    effect = Effect.CLEAR
+    if query.counts:
+        is_allowed = f"{kind}/{name}".lower() in allowed
+        effect = Effect.ACCEPTED if is_allowed else Effect.REFUSES
+    return Evidence(
+        kind=kind,
+        name=name,
+        path=query.path,
+        rule=query.text,
+        channel=rules.SCALING,
+        matches_target=True,
+        matches_sister=query.counts,
+        effect=effect,
+        note="reads what node exporters tell of every pod",
     )
 
 

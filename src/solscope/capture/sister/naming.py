@@ -44,12 +44,15 @@ def check_experiment(given: str, where: str) -> str:
 def sister_name(target: str, mark: str) -> str:
     """A name that shows the target and cannot grow too long.
 
+    It does not begin as the target's does: dashboards, alerts and autoscalers find the pods of a
+    workload by ``pod=~"NAME-.*"``.
+
     >>> sister_name("vllm.gemma-deployment", "0123456789")
-    'vllm-gemma-deployment-sister-0123456789'
+    'sister-vllm-gemma-deployment-0123456789'
     """
     stem = re.sub(r"[^a-z0-9-]+", "-", target.lower()).strip("-") or "pod"
-    suffix = f"-sister-{mark}"
-    return stem[: _NAME_LIMIT - len(suffix)].rstrip("-") + suffix
+    room = _NAME_LIMIT - len(f"sister--{mark}")
+    return f"sister-{stem[:room].rstrip('-')}-{mark}"
 
 
 def check_label(text: str) -> tuple[str, str]:

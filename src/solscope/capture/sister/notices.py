@@ -32,6 +32,8 @@ _INDISPENSABLE = frozenset({"services", "inferencepools"})
 # Labels that some namespaces demand of every pod, or that give a pod its identity.
 _NEEDED_LABELS = {
     "kueue.x-k8s.io/queue-name": "a queue may admit only pods that name it",
+    "kai.scheduler/queue": "its scheduler leaves a pod pending that names no queue",
+    "runai/queue": "its scheduler leaves a pod pending that names no queue",
     "azure.workload.identity/use": "gives the pod its cloud identity",
 }
 
@@ -51,7 +53,8 @@ def secrets_not_copied(target: SisterTarget, names: Sequence[str], secret: str) 
         "sister-secret-not-copied",
         target.reference,
         f"{', '.join(names)} stands as plain text in the target and was not copied",
-        f"if the sister needs it: `kubectl {namespace}create secret generic {secret} {keys}`",
+        f"if the sister needs it: `kubectl {namespace}create secret generic {secret} {keys}`, and "
+        "delete that afterwards: no clean-up touches Secrets",
     )
 
 
@@ -63,6 +66,17 @@ def secret_options_dropped(target: SisterTarget, names: Sequence[str]) -> Findin
         target.reference,
         f"{', '.join(names)} carries a plain secret on the command line and was not copied",
         "if the sister needs it, let the target refer to a Secret as $(NAME)",
+    )
+
+
+def secret_reference_dropped(target: SisterTarget, option: str) -> Finding:
+    """An option for a secret that would stand with its value in the report."""
+    return _say(
+        Severity.WARNING,
+        "sister-secret-not-copied",
+        target.reference,
+        f"{option} tells the server a secret on its command line, which ncu keeps in the report",
+        "if the sister needs it, let the server read it from its environment or a file",
     )
 
 
@@ -203,7 +217,7 @@ def of_target(
     spec = target.template["spec"]
     yield from _volumes(target, options, objects)
     yield from _node_folders(target)
-    yield from _companions(target)
+    yield from _companions(target, options)
     if target.owner is not None:
         yield _say(
             Severity.INFO,
@@ -312,6 +326,7 @@ def _node_folders(target: SisterTarget) -> Iterator[Finding]:
         str(volume.get("name")): str((volume.get("hostPath") or {}).get("path"))
         for volume in spec.get("volumes") or ()
         if volume.get("hostPath")
+        and str(volume["hostPath"].get("path")).rstrip("/") != podspec.SHARED_MEMORY
     }
     written = {
         str(mount.get("name"))
@@ -331,7 +346,7 @@ def _node_folders(target: SisterTarget) -> Iterator[Finding]:
             )
 
 
-def _companions(target: SisterTarget) -> Iterator[Finding]:
+def _companions(target: SisterTarget, options: SisterOptions) -> Iterator[Finding]:
     spec = target.template["spec"]
     kept = [
         str(container.get("name"))
@@ -340,6 +355,7 @@ def _companions(target: SisterTarget) -> Iterator[Finding]:
         if container.get("name") != target.container
         and (group == "containers" or container.get("restartPolicy") == "Always")
         and not podspec.is_traffic_sidecar(container)
+        and container.get("name") not in options.without
     ]
     if kept:
         yield _say(
@@ -347,7 +363,7 @@ def _companions(target: SisterTarget) -> Iterator[Finding]:
             "sister-companions-kept",
             target.reference,
             f"{', '.join(kept)} runs beside the sister as beside the target",
-            "see that it registers nowhere",
+            f"see that it registers nowhere; --without {kept[0]} leaves it out",
         )
 
 

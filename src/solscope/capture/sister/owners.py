@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from solscope.capture.sister.refusal import block
 from solscope.model.cluster import KubernetesObject
+from solscope.model.finding import Finding, Severity
 from solscope.model.plan import CapturePlan, Strategy
 from solscope.model.sister import Sister, SisterOptions, SisterTarget
 
@@ -97,3 +99,33 @@ def pod_of(sister: Sister) -> KubernetesObject:
     if sister.namespace:
         metadata["namespace"] = sister.namespace
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
+_ENDS = ("activeDeadlineSeconds", "backoffLimit", "parallelism", "completions")
+
+
+def judge(asked: KubernetesObject, kept: KubernetesObject) -> Iterator[Finding]:
+    """What admission makes of the Job around the pod: one that does not start, or does not end."""
+    if asked.get("kind") != "Job":
+        return
+    where = f"Job/{asked['metadata']['name']}"
+    before, after = asked.get("spec") or {}, kept.get("spec") or {}
+    if after.get("suspend"):
+        yield Finding(
+            code="sister-admission-suspended",
+            severity=Severity.WARNING,
+            where=where,
+            fact="the cluster's admission suspends the Job: it starts when a queue takes it, and "
+            "never where it names none",
+            remedy="name the queue: --label kueue.x-k8s.io/queue-name=QUEUE",
+        )
+    changed = [field for field in _ENDS if after.get(field) != before.get(field)]
+    if changed:
+        shown = ", ".join(f"{name}: {before.get(name)} -> {after.get(name)}" for name in changed)
+        yield block(
+            "sister-admission-job",
+            where,
+            f"the cluster's admission changes how the Job ends ({shown}): it must run once, and "
+            "end by itself",
+            "have its policy leave Jobs with the label experiment alone",
+        )

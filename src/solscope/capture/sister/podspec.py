@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from solscope.capture.sister import selectors
 from solscope.capture.sister.target import accelerators
+from solscope.errors import UsageError
 from solscope.model.sister import Action, Change
 
 Spec = dict[str, Any]
@@ -17,13 +18,24 @@ _TRAFFIC_SIDECARS = re.compile(
     r"lmcache|model-agent|agent-injector",
     re.IGNORECASE,
 )
+# The last two bring files that the server reads: a bucket's, and secrets'. Without the first, the
+# pod's volume is never mounted.
 _KEPT_ANNOTATIONS = re.compile(
-    r"container\.apparmor\.security\.beta\.kubernetes\.io/|io\.kubernetes\.cri-o\."
+    r"container\.apparmor\.security\.beta\.kubernetes\.io/|io\.kubernetes\.cri-o\.|"
+    r"gke-gcsfuse/|vault\.hashicorp\.com/"
 )
 _INJECTED_TOLERATIONS = frozenset(
     {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
 )
 _SERVICE_ACCOUNT_MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+STAYS: Mapping[str, str] = {
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+    "karpenter.sh/do-not-disrupt": "true",
+}
+"""What keeps the two node autoscalers from moving a pod."""
+
+SHARED_MEMORY = "/dev/shm"
 
 NEVER_READY = "solscope/isolated"
 """The condition of the sister's readiness gate."""
@@ -188,6 +200,26 @@ def is_traffic_sidecar(container: Mapping[str, Any]) -> bool:
     return bool(_TRAFFIC_SIDECARS.search(about))
 
 
+def leave_out(spec: Spec, names: Sequence[str], profiled: str) -> Iterator[Change]:
+    """Remove containers that the user wants left out. Raises UsageError for one that is none."""
+    companions = [c["name"] for _, c in containers(spec) if c["name"] != profiled]
+    for name in names:
+        if name not in companions:
+            raise UsageError(
+                f"no container {name!r} beside the server",
+                where="--without",
+                hint=f"the target has {', '.join(companions) or 'no other'}",
+            )
+        for group in ("initContainers", "containers"):
+            kept = [c for c in spec.get(group) or () if c["name"] != name]
+            if len(kept) != len(spec.get(group) or ()):
+                yield _removed(f"spec.{group}[{name}]", name, "asked for with --without")
+            if group in spec:
+                spec[group] = kept
+    if "initContainers" in spec and not spec["initContainers"]:
+        del spec["initContainers"]
+
+
 def drop_traffic_sidecars(spec: Spec, profiled: str) -> Iterator[Change]:
     """Remove companions whose work is to route requests or to move the cache."""
     for group in ("initContainers", "containers"):
@@ -264,6 +296,44 @@ def last_words(spec: Spec, *, restart: str, hold_s: int) -> Iterator[Change]:
             why="time to fetch the results after the server has ended",
         )
     spec["terminationGracePeriodSeconds"] = hold_s
+
+
+def own_shared_memory(spec: Spec, server: Spec) -> Iterator[Change]:
+    """Give the server shared memory of its own in place of its node's.
+
+    What a server that was killed leaves in the node's stays there, in the node's memory.
+    """
+    why = "what a killed server leaves in the node's shared memory stays there"
+    for volume in spec.get("volumes") or ():
+        path = str((volume.get("hostPath") or {}).get("path") or "").rstrip("/")
+        if path == SHARED_MEMORY:
+            del volume["hostPath"]
+            volume["emptyDir"] = {"medium": "Memory"}
+            what = f"hostPath {path} -> emptyDir in memory"
+            yield Change(
+                path=f"spec.volumes[{volume['name']}]", action=Action.CHANGED, what=what, why=why
+            )
+    if not spec.pop("hostIPC", None):
+        return
+    yield _removed("spec.hostIPC", "hostIPC", why)
+    if any(m.get("mountPath") == SHARED_MEMORY for m in server.get("volumeMounts") or ()):
+        return
+    name = "solscope-shm"
+    spec.setdefault("volumes", []).append({"name": name, "emptyDir": {"medium": "Memory"}})
+    server.setdefault("volumeMounts", []).append({"name": name, "mountPath": SHARED_MEMORY})
+    where = f"spec.containers[{server['name']}].volumeMounts[{SHARED_MEMORY}]"
+    for path in (f"spec.volumes[{name}]", where):
+        yield Change(path=path, action=Action.ADDED, what="emptyDir in memory", why=why)
+
+
+def stay_put(template: Spec) -> Iterator[Change]:
+    """Let no node autoscaler move the pod: one that holds a copy alone looks hardly used."""
+    annotations = template["metadata"].setdefault("annotations", {})
+    for key, value in STAYS.items():
+        annotations[key] = value
+        why = "a copy that is moved to pack nodes has spent its GPU-hours for nothing"
+        path = f"metadata.annotations[{key}]"
+        yield Change(path=path, action=Action.ADDED, what=f"{key}={value}", why=why)
 
 
 def never_ready(spec: Spec) -> Iterator[Change]:

@@ -5,24 +5,31 @@ Keeps every option that decides what the kernels do; what is taken away only con
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from solscope.capture.sister import secrecy
 from solscope.capture.sister.command import Engine, ServerCommand
 from solscope.capture.sister.options import (
+    DEFAULT_PORTS,
     EXECUTOR,
     GROUP,
+    HOST,
     JOINING,
     MEMORY,
+    PORT,
     PROFILER,
     SEVERAL,
+    TRANSPORT,
     EngineOption,
     spelled,
 )
 from solscope.model.sister import Action, Change
 
+# What says that there is one node, or that this is the first.
+_OF_ONE = frozenset({("--nnodes", "1"), ("--node-rank", "0"), ("--data-parallel-start-rank", "0")})
 COMMAND_PATH = "spec.containers[{}].command"
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +47,13 @@ def uses(command: ServerCommand, option: EngineOption) -> Iterator[Use]:
         return
     words = command.words
     for index, word in enumerate(words):
-        if not word.startswith("--"):
+        if not word.startswith("-"):
             continue
         flag, equals, value = word.partition("=")
-        flag = flag.replace("_", "-")
+        if flag.startswith("--"):
+            flag = flag.replace("_", "-")
         stem, dot, _key = flag.partition(".")
-        if not (stem == option.name or (not dot and _shortened(stem, option))):
+        if not (stem in (option.name, option.letters) or (not dot and _shortened(stem, option))):
             continue
         if equals:
             yield Use(indices=(index,), value=None if dot else value, dotted=bool(dot))
@@ -76,7 +84,7 @@ def group_evidence(command: ServerCommand) -> Iterator[str]:
     """The words that show that the server is one rank of a multi-node group, or runs on Ray."""
     for option in GROUP:
         for use in uses(command, option):
-            if option.name == "--nnodes" and use.value == "1":
+            if (option.name, use.value) in _OF_ONE:
                 continue
             yield " ".join(command.words[index] for index in use.indices)
     for use in uses(command, EXECUTOR):
@@ -94,6 +102,39 @@ def leave_groups(command: ServerCommand, container: str) -> tuple[ServerCommand,
     return command, changes
 
 
+def listen_on_loopback(
+    command: ServerCommand, container: str, declared: Sequence[int]
+) -> tuple[ServerCommand, list[Change]]:
+    """The command of a server that listens on the pod's loopback alone, by plain HTTP.
+
+    ``declared`` are the ports that its container declared. Both options are written last: the
+    last use of an option counts, and one may come before it out of a variable.
+    """
+    default = DEFAULT_PORTS.get(command.engine)
+    if default is None:
+        return command, []
+    changes: list[Change] = []
+    for option in TRANSPORT:
+        for use in uses(command, option):
+            command = command.drop(use.indices)
+            changes.append(_change(container, Action.REMOVED, option.name, option.why))
+    hosts = [use for option in HOST for use in uses(command, option)]
+    ports = [use for option in PORT for use in uses(command, option)]
+    said = ports[-1].value or "" if ports else ""
+    port = int(said) if said.isdigit() else next(iter(declared), default)
+    before = hosts[-1].value if hosts else None
+    for use in (*hosts, *ports):
+        command = command.drop(use.indices)
+    command = command.add(HOST[0].name, LOOPBACK, PORT[0].name, str(port))
+    if before != LOOPBACK:
+        what = f"--host {before or 'of the engine'} -> {LOOPBACK}"
+        changes.append(_change(container, Action.CHANGED, what, HOST[0].why))
+    if said != str(port):
+        what = f"--port {said or 'of the engine'} -> {port}"
+        changes.append(_change(container, Action.CHANGED, what, PORT[0].why))
+    return command, changes
+
+
 def drop_secrets(
     command: ServerCommand, container: str
 ) -> tuple[ServerCommand, list[Change], list[str]]:
@@ -108,6 +149,27 @@ def drop_secrets(
         why = "secrets are referenced, never copied"
         changes.append(_change(container, Action.REMOVED, name, why))
     return command, changes, names
+
+
+def drop_references(
+    command: ServerCommand, container: str
+) -> tuple[ServerCommand, list[Change], dict[str, tuple[str, ...]]]:
+    """The command without options for secrets that are referred to: the server is started with
+    their values, and ncu keeps its command line in the report.
+
+    The third is what each option's value referred to, by the option's name.
+    """
+    changes: list[Change] = []
+    found: dict[str, tuple[str, ...]] = {}
+    for indices in secrecy.referring_options(command.words):
+        name = command.words[indices[0]].partition("=")[0]
+        if indices[0] in command.dropped:
+            continue
+        found[name] = secrecy.names_in(command.words[indices[-1]])
+        command = command.drop(indices)
+        why = "ncu keeps the command line in its report, the secret's value included"
+        changes.append(_change(container, Action.REMOVED, name, why))
+    return command, changes, found
 
 
 def lower_memory(

@@ -23,6 +23,11 @@ KINDS = (
     "serviceentries.networking.istio.io",
     "podmonitors.monitoring.coreos.com",
     "servicemonitors.monitoring.coreos.com",
+    # What the clouds and VictoriaMetrics have in their place.
+    "podmonitorings.monitoring.googleapis.com",
+    "clusterpodmonitorings.monitoring.googleapis.com",
+    "podmonitors.azmonitoring.coreos.com",
+    "vmpodscrapes.operator.victoriametrics.com",
     "poddisruptionbudgets.policy",
     "horizontalpodautoscalers.autoscaling",
     "scaledobjects.keda.sh",
@@ -153,6 +158,31 @@ def with_node(cluster: Cluster, found: Surroundings, name: str | None) -> Surrou
     except NotFound:
         return found
     return replace(found, objects=(*found.objects, node))
+
+
+def with_maps(cluster: Cluster, found: Surroundings, target: SisterTarget) -> Surroundings:
+    """What was read, and the ConfigMaps that the server has variables or files from.
+
+    They may hold options of its command. Those that may not be read are left out; Secrets are not
+    read at all.
+    """
+    spec = target.template["spec"]
+    volumes = {str(volume.get("name")): volume for volume in spec.get("volumes") or ()}
+    names: list[str] = []
+    for container in spec.get("containers") or ():
+        if container.get("name") != target.container:
+            continue
+        sources = [entry.get("configMapRef") for entry in container.get("envFrom") or ()]
+        mounts = (volumes.get(str(m.get("name"))) for m in container.get("volumeMounts") or ())
+        sources += [(volume or {}).get("configMap") for volume in mounts]
+        names += [str(source["name"]) for source in sources if source and source.get("name")]
+    maps: list[KubernetesObject] = []
+    for name in dict.fromkeys(names):
+        try:
+            maps.append(cluster.get("configmaps", name))
+        except (Forbidden, NotFound):
+            continue
+    return replace(found, objects=(*found.objects, *maps))
 
 
 def distinct(objects: Iterable[KubernetesObject], namespace: str) -> tuple[KubernetesObject, ...]:

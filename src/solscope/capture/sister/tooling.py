@@ -25,11 +25,14 @@ BLACKWELL_IMAGE = "nvcr.io/nvidia/pytorch:26.05-py3"
 
 TOOLS, RESULTS = "/solscope/tools", "/solscope/results"
 TOOLS_VOLUME, RESULTS_VOLUME = "solscope-tools", "solscope-results"
+CACHES_VOLUME = "solscope-caches"
 RESULTS_SIDECAR, TOOLS_CONTAINER = "solscope-results", "solscope-tools"
 COLLECTED = f"{RESULTS}/.collected"
 
 # An Nsight Compute folder is one to two gigabytes.
 TOOLS_GIB = 4
+# Compiled kernels of one model, where they stay in the pod.
+CACHES_GIB = 8
 GIB = 1 << 30
 # For Nsight Compute's folder in CUDA images, NGC images and Debian packages.
 _PLACES = (
@@ -100,7 +103,7 @@ def install(
     if _limit(spec) is not None:
         yield _added(
             f"spec.initContainers[{RESULTS_SIDECAR}].resources",
-            f"ephemeral-storage {_room(options, results_gib)}Gi",
+            f"ephemeral-storage {_room(spec, options, results_gib)}Gi",
             "the pod has a limit that tools and reports count against, and would be evicted",
         )
     spec["initContainers"] = [*helpers, *(spec.get("initContainers") or ())]
@@ -158,9 +161,10 @@ def _results_gib(plan: CapturePlan) -> int:
     return max(2, -(-int(expected * 4) // GIB))
 
 
-def _room(options: SisterOptions, results_gib: int) -> int:
+def _room(spec: Mapping[str, Any], options: SisterOptions, results_gib: int) -> int:
     copied = options.tools is ToolsSource.INIT_CONTAINER
-    return results_gib + (TOOLS_GIB if copied else 0) + 1
+    caches = any(volume.get("name") == CACHES_VOLUME for volume in spec.get("volumes") or ())
+    return results_gib + (TOOLS_GIB if copied else 0) + (CACHES_GIB if caches else 0) + 1
 
 
 def _limit(spec: Mapping[str, Any]) -> str | None:
@@ -242,7 +246,7 @@ def _sidecar(
         size = {"cpu": "1", "memory": "2Gi"}
     if _limit(spec) is not None:
         # The server's own limit stays as it is; the sidecar brings the room for both folders.
-        size["ephemeral-storage"] = f"{_room(options, results_gib)}Gi"
+        size["ephemeral-storage"] = f"{_room(spec, options, results_gib)}Gi"
     mounts: list[dict[str, Any]] = [{"name": RESULTS_VOLUME, "mountPath": RESULTS}]
     if options.tools is not ToolsSource.IN_IMAGE:
         mounts.append({"name": TOOLS_VOLUME, "mountPath": TOOLS, "readOnly": True})

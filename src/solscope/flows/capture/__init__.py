@@ -76,6 +76,7 @@ def _clean_up(request: CaptureRequest, experiment: str, world: World) -> Outcome
         experiment=experiment,
         target="",
         namespace=cluster.namespace,
+        context=cluster.context,
         is_dry_run=not request.yes,
         leftovers=names,
         findings=tuple(_unseen(seen.unseen, cluster.namespace)),
@@ -140,13 +141,13 @@ def _give_up(made: Run, error: BaseException) -> None:
     A second Ctrl-C ends the clean-up, too.
     """
     try:
-        diagnosis, problems = _last_words(made, error)
+        notes, problems = _last_words(made, error)
         problems += _cleaned(made)
     except KeyboardInterrupt:
         made.say(f"interrupted before everything was removed; {_go_on(made)}")
         raise
     if isinstance(error, SolscopeError | OSError):
-        raise _explained(made, error, diagnosis, problems) from error
+        raise _explained(made, error, notes, problems) from error
     folder = made.journal.bundle.folder
     made.say("; ".join([f"ended, what was found is in {folder}", *(problems or [_removed(made)])]))
     if problems:
@@ -154,18 +155,24 @@ def _give_up(made: Run, error: BaseException) -> None:
     raise error
 
 
-def _last_words(made: Run, error: BaseException) -> tuple[str | None, list[str]]:
-    """The diagnosis, and why there is none. Whatever goes wrong here, the clean-up comes next."""
+def _last_words(made: Run, error: BaseException) -> tuple[list[str], list[str]]:
+    """The diagnosis and what is to do, and why there is none.
+
+    Whatever goes wrong here, the clean-up comes next.
+    """
+    notes = []
     is_interrupted = isinstance(error, KeyboardInterrupt)
     try:
         if not is_interrupted:
             made.hear_out()
+            notes = [note for note in (made.free_clocks(),) if note]
         made.save_logs()
-        return (None if is_interrupted else reading.diagnose(made)), []
+        diagnosis = None if is_interrupted else reading.diagnose(made)
     except (SolscopeError, OSError):
-        return None, []
+        return notes, []
     except Exception as problem:
-        return None, [f"its logs could not be read ({type(problem).__name__}: {problem})"]
+        return notes, [f"its logs could not be read ({type(problem).__name__}: {problem})"]
+    return [*([f"diagnosis: {diagnosis}"] if diagnosis else []), *notes], []
 
 
 def _cleaned(made: Run) -> list[str]:
@@ -197,17 +204,18 @@ def _was_read(made: Run) -> bool:
 
 
 def _explained(
-    made: Run, error: BaseException, diagnosis: str | None, problems: list[str]
+    made: Run, error: BaseException, notes: list[str], problems: list[str]
 ) -> CaptureError:
     folder = made.journal.bundle.folder
     receipt = getattr(error, "receipt", None)
     what = getattr(error, "what", None) or str(error) or type(error).__name__
     place = getattr(error, "where", None)
     parts = [f"{what} ({place})" if place else what]
-    parts += [f"diagnosis: {diagnosis}"] if diagnosis else []
-    parts += problems
+    parts += [*notes, *problems]
     if not problems and made.owns_objects:
         parts.append(_removed(made))
+    if made.owns_objects and not made.journal.has("cleanup"):
+        parts.append(f"the copy may still be there, {_go_on(made)}")
     where = f"{folder}/commands/{receipt}.stderr" if receipt else str(folder)
     return CaptureError(
         "; ".join(parts), where=where, hint=getattr(error, "hint", None), receipt=receipt

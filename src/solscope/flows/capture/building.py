@@ -26,7 +26,7 @@ from solscope.evidence import bundle as bundles
 from solscope.evidence.redaction import MASK, Redactor
 from solscope.flows import bundle as bundle_flow
 from solscope.flows import sister as sister_flow
-from solscope.flows.capture.request import CaptureRequest, limits, traffic
+from solscope.flows.capture.request import CaptureRequest, check_traffic, limits, traffic
 from solscope.flows.world import World
 from solscope.model.capture import CaptureResult, CaptureSettings
 from solscope.model.evidence import BundleSource
@@ -39,8 +39,10 @@ PLAN, SISTER, MANIFEST = f"{FOLDER}/plan.json", f"{FOLDER}/sister.json", f"{FOLD
 SETTINGS = f"{FOLDER}/settings.json"
 _COLLECT_S = 600.0
 """Kept for the way home of the reports, within the copy's deadline."""
+_LISTENS = re.compile(r"--host 127\.0\.0\.1 --port (\d+)")
 _PORT = re.compile(r"--port(?:=|\s+)[\"']?(\d+)")
-_DEFAULT_PORTS: Mapping[str, int] = {"sglang": 30000}
+_DEFAULT_PORT = 8000
+"""Of a server that is none that solscope knows: the others' is always stated in their command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,7 @@ def build(request: CaptureRequest, world: World) -> Built:
     sisters = _sisters(request, world, plan, workload, experiment)
     sister = next((one for one in sisters if one.is_refused), sisters[0])
     kind = "Job"
+    check_traffic(request, _command_of(sister))
     settings = CaptureSettings(
         experiment=sister.experiment,
         run=secrets.token_hex(8),
@@ -162,6 +165,7 @@ def _sisters(
         hold=request.hold,
         sys_admin=request.sys_admin,
         read_only_claims=request.read_only_claims,
+        without=request.without,
     )
     return sister_flow.of_each(wanted, world)
 
@@ -196,19 +200,23 @@ def _marked(item: Mapping[str, Any], mark: str) -> Mapping[str, Any]:
     return {**item, "metadata": {**metadata, "annotations": annotations}}
 
 
-def _port(sister: Sister, *, is_wrapped: bool) -> int:
-    """The server's port: of its command, of its container's ports, of its engine."""
+def _command_of(sister: Sister) -> list[str]:
     server = server_of(sister)
-    words = [str(word) for word in (*(server.get("command") or ()), *(server.get("args") or ()))]
+    return [str(word) for word in (*(server.get("command") or ()), *(server.get("args") or ()))]
+
+
+def _port(sister: Sister, *, is_wrapped: bool) -> int:
+    """The server's port, as its command states it."""
+    words = _command_of(sister)
+    stated = _LISTENS.search(" ".join(words))
+    if stated is not None:
+        return int(stated[1])
     found = _PORT.findall(" ".join(words))
     if is_wrapped:
         found = found[1:]  # the first is the port that the second ncu attaches to
     if found:
         return int(found[-1])
-    for port in server.get("ports") or ():
-        return int(port["containerPort"])
-    text = " ".join(words)
-    return next((port for engine, port in _DEFAULT_PORTS.items() if engine in text), 8000)
+    return _DEFAULT_PORT
 
 
 def server_of(sister: Sister) -> Mapping[str, Any]:
@@ -300,6 +308,14 @@ def resumed(folder: Path, world: World) -> Run:
     bundle = bundles.open_bundle(folder, redactor, world.now)
     built = Built(cluster=cluster, plan=plan, sisters=sisters, settings=settings)
     run = _run(built, bundle, world)
+    if run.is_elsewhere:
+        raise UsageError(
+            f"{settings.workload} is another one than the one that was copied",
+            where=f"context {settings.context}",
+            hint="is it another cluster, by another kubeconfig? Go on with the one that it was "
+            f"begun with; if it was made anew: solscope capture --cleanup {settings.experiment} "
+            f"-n {settings.namespace} --yes",
+        )
     for stage in run.stages:
         if not stage.has("create") and MASK in str(stage.sister.objects):
             raise UsageError(

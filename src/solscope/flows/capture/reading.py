@@ -31,7 +31,7 @@ from solscope.model.diagnosis import Diagnosis
 from solscope.model.evidence import Artifact
 from solscope.model.finding import Finding, Severity
 from solscope.model.kernel import KernelTotals
-from solscope.model.plan import NameBase
+from solscope.model.plan import CapturePlan, NameBase
 from solscope.model.report import Dim3, KernelLaunch, Report
 from solscope.render import diagnosis as diagnosis_page
 from solscope.render import findings, ncu_pages
@@ -99,7 +99,21 @@ def inspect(made: Run) -> Facts:
         "kernels": sorted({launch.name for launch in wanted}),
         "missing_kernels": list(_absent(made, wanted)),
         "missing_metrics": missing,
+        "other_gpus": other_gpus(made.plan, found),
     }
+
+
+def other_gpus(plan: CapturePlan, found: Sequence[Report]) -> list[str]:
+    """The GPUs of reports that are of another compute capability than the planned chip."""
+    names = {
+        f"{device.name or 'a GPU without a name'} ({'.'.join(map(str, device.compute_capability))})"
+        for report in found
+        for device in report.devices
+        if device.compute_capability is not None
+        and plan.compute_capability is not None
+        and ".".join(map(str, device.compute_capability)) != plan.compute_capability
+    }
+    return sorted(names)
 
 
 def _is_wanted(launch: KernelLaunch, made: Run) -> bool:
@@ -338,6 +352,15 @@ def _shortfalls(made: Run) -> Iterator[Finding]:
                 f"{stage.plan.launches.kernel or 'any kernel'} within the window",
                 remedy="give a longer --window-limit, or plan fewer launches",
             )
+    if seen.get("other_gpus"):
+        yield Finding(
+            code="another-gpu",
+            severity=Severity.WARNING,
+            where=made.settings.output,
+            fact=f"the copy ran on {', '.join(seen['other_gpus'])}, and the plan is for "
+            f"{made.plan.chip} ({made.plan.compute_capability}): not the target's numbers",
+            remedy="ask for the right to read nodes, so that the copy is bound to the target's GPU",
+        )
     if seen["missing_kernels"]:
         yield Finding(
             code="kernels-absent",

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from solscope.errors import UsageError
 from solscope.flows.request import option
 from solscope.model.capture import Limits, Traffic
+
+# vLLM takes 8k for 8000 and 8K for 8192; SGLang and TensorRT-LLM take plain numbers.
+_LONGEST = re.compile(
+    r"--(?:max[-_]model[-_]len|context[-_]length|max[-_]seq[-_]len)(?:=|\s+)[\"']?(\d+)([kKmM]?)(?![\w.])"
+)
+_UNITS = {"": 1, "k": 1000, "K": 1 << 10, "m": 10**6, "M": 1 << 20}
+_NO_COMPLETIONS = re.compile(
+    r"--(?:runner(?:=|\s+)pooling|is[-_]embedding|"
+    r"task(?:=|\s+)(?:embed|embedding|classify|score|reward|transcription))\b"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +75,9 @@ class CaptureRequest:
     )
     sys_admin: bool = option("Add CAP_SYS_ADMIN to the copy.", default=False)
     read_only_claims: bool = option("Mount volume claims read-only.", default=False)
+    without: tuple[str, ...] = option(
+        "Leave this container or init container out of the copy. May be repeated.", default=()
+    )
     deadline: int | None = option(
         "Seconds after which the cluster ends the copy; by default later than all limits below.",
         default=None,
@@ -107,3 +123,25 @@ def limits(request: CaptureRequest, planned_s: float | None) -> Limits:
 def traffic(request: CaptureRequest) -> Traffic:
     """The requests that the server is sent."""
     return Traffic(isl=request.isl, osl=request.osl, concurrency=request.concurrency)
+
+
+def check_traffic(request: CaptureRequest, command: Sequence[str]) -> None:
+    """Raise UsageError for requests that the server would refuse once it has loaded its model."""
+    text = " ".join(command)
+    other = _NO_COMPLETIONS.search(text)
+    if other is not None:
+        raise UsageError(
+            f"the server answers no completions: {other[0]}",
+            where="its command",
+            hint="a capture fills its window with /v1/completions; `solscope sister` makes a copy "
+            "that you send other requests to",
+        )
+    longest = _LONGEST.findall(text)
+    most = int(longest[-1][0]) * _UNITS[longest[-1][1]] if longest else None
+    if most is not None and request.isl + request.osl > most:
+        raise UsageError(
+            f"--isl {request.isl} and --osl {request.osl} are {request.isl + request.osl} tokens, "
+            f"and the server takes {most}",
+            where="its command",
+            hint="give shorter ones",
+        )
