@@ -647,27 +647,18 @@ def test_a_companion_that_is_not_wanted_is_left_out() -> None:
             a_sister(target, options=SisterOptions(without=(wrong,)), container="server")
 
 
-@pytest.mark.parametrize("has_own", [True, False])
-def test_it_has_shared_memory_of_its_own_in_place_of_its_nodes(has_own: bool) -> None:
-    # Segments of a server that was killed would fill the node's memory for good.
-    mounts = [{"name": "shm", "mountPath": "/dev/shm"}] if has_own else []
-    volumes = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}}]
-    server = a_container(volumeMounts=mounts)
-    sister = a_sister(a_deployment(server, hostIPC=True, volumes=list(volumes)))
-    spec = pod_spec(sister)
-    assert "hostIPC" not in spec
-    own = {"name": "solscope-shm", "emptyDir": {"medium": "Memory"}}
-    assert (own in spec["volumes"]) is not has_own
-    places = [m["mountPath"] for m in server_of(sister)["volumeMounts"]]
-    assert places.count("/dev/shm") == 1
-
-
-def test_the_nodes_shared_memory_by_path_is_replaced_too() -> None:
+def test_the_nodes_shared_memory_is_kept_as_the_target_has_it_and_warned_of() -> None:
+    sister = a_sister(a_deployment(a_container(), hostIPC=True))
+    assert pod_spec(sister)["hostIPC"] is True
+    assert "sister-node-memory" in codes(sister)
     mounts = [{"name": "shm", "mountPath": "/dev/shm"}]
     volume = {"name": "shm", "hostPath": {"path": "/dev/shm"}}
-    sister = a_sister(a_deployment(a_container(volumeMounts=mounts), volumes=[volume]))
-    assert {"name": "shm", "emptyDir": {"medium": "Memory"}} in pod_spec(sister)["volumes"]
-    assert "sister-shared-cache" not in codes(sister)
+    by_path = a_sister(a_deployment(a_container(volumeMounts=mounts), volumes=[volume]))
+    assert volume in pod_spec(by_path)["volumes"]
+    assert "sister-node-memory" in codes(by_path)
+    own = {"name": "shm", "emptyDir": {"medium": "Memory"}}
+    usual = a_sister(a_deployment(a_container(volumeMounts=mounts), volumes=[own]))
+    assert "sister-node-memory" not in codes(usual)
 
 
 def test_annotations_that_bring_the_servers_files_are_kept() -> None:

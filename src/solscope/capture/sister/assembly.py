@@ -211,7 +211,6 @@ class _Assembly:
             self.changes += podspec.demote_companions(spec, target.container)
             # It ends at its deadline; what never ends must not hold a node for ever.
             self.changes += podspec.stay_put(self.template)
-        self.changes += podspec.own_shared_memory(spec, server)
         self.changes += caches.keep_private(spec, server)
         if self.options.read_only_claims:
             self.changes += podspec.mount_claims_read_only(spec)

@@ -1,4 +1,5 @@
-"""What the copy would write where production reads it: compiled kernels, and models fetched anew.
+"""What the copy would write where production reads it, or leave there: compiled kernels, models
+fetched anew, the node's shared memory.
 
 Compilers measure candidates as they tune, and under ncu they measure something else. What they
 keep in a shared folder, production loads at its next start.
@@ -98,8 +99,18 @@ def _is_below(path: str, folders: list[str]) -> bool:
 
 
 def findings(target: SisterTarget, options: SisterOptions) -> Iterator[Finding]:
-    """Init containers that run once more, and may write where production reads."""
+    """The node's memory, and init containers that may write once more where production reads."""
     spec = target.template["spec"]
+    memory = podspec.node_memory(spec)
+    if memory is not None:
+        yield Finding(
+            code="sister-node-memory",
+            severity=Severity.WARNING,
+            where=target.reference,
+            fact=f"{memory}: as the target, the sister uses its node's shared memory, where "
+            "segments of a server that is killed stay",
+            remedy="look after the capture what is left on the node: ls -l /dev/shm, ipcs -m",
+        )
     for container in spec.get("initContainers") or ():
         name = container.get("name")
         is_sidecar = container.get("restartPolicy") == "Always"

@@ -298,32 +298,15 @@ def last_words(spec: Spec, *, restart: str, hold_s: int) -> Iterator[Change]:
     spec["terminationGracePeriodSeconds"] = hold_s
 
 
-def own_shared_memory(spec: Spec, server: Spec) -> Iterator[Change]:
-    """Give the server shared memory of its own in place of its node's.
-
-    What a server that was killed leaves in the node's stays there, in the node's memory.
-    """
-    why = "what a killed server leaves in the node's shared memory stays there"
+def node_memory(spec: Mapping[str, Any]) -> str | None:
+    """By what a pod uses its node's shared memory; ``None`` where it has its own."""
+    if spec.get("hostIPC"):
+        return "hostIPC"
     for volume in spec.get("volumes") or ():
         path = str((volume.get("hostPath") or {}).get("path") or "").rstrip("/")
         if path == SHARED_MEMORY:
-            del volume["hostPath"]
-            volume["emptyDir"] = {"medium": "Memory"}
-            what = f"hostPath {path} -> emptyDir in memory"
-            yield Change(
-                path=f"spec.volumes[{volume['name']}]", action=Action.CHANGED, what=what, why=why
-            )
-    if not spec.pop("hostIPC", None):
-        return
-    yield _removed("spec.hostIPC", "hostIPC", why)
-    if any(m.get("mountPath") == SHARED_MEMORY for m in server.get("volumeMounts") or ()):
-        return
-    name = "solscope-shm"
-    spec.setdefault("volumes", []).append({"name": name, "emptyDir": {"medium": "Memory"}})
-    server.setdefault("volumeMounts", []).append({"name": name, "mountPath": SHARED_MEMORY})
-    where = f"spec.containers[{server['name']}].volumeMounts[{SHARED_MEMORY}]"
-    for path in (f"spec.volumes[{name}]", where):
-        yield Change(path=path, action=Action.ADDED, what="emptyDir in memory", why=why)
+            return f"volume {volume.get('name')} (hostPath {path})"
+    return None
 
 
 def stay_put(template: Spec) -> Iterator[Change]:
