@@ -64,8 +64,15 @@ def _are_as_long(one: Report, other: Report) -> bool:
 
 
 def _are_equal(one: Report, other: Report) -> bool:
-    """Whether the launches hold the same numbers to the last digit, as no two runs do."""
-    return all(
-        bool(a.metrics) and all(a.metrics[name] == b.metrics.get(name) for name in a.metrics)
-        for a, b in zip(one.launches, other.launches, strict=True)
+    """Whether the launches are the same kernels with the same numbers to the last digit.
+
+    No two runs take the same time; counts alone may well be equal, and processes of containers
+    often have the same number.
+    """
+    pairs = list(zip(one.launches, other.launches, strict=True))
+    return any(duration_ns(a.metrics) is not None for a, _ in pairs) and all(
+        a.name == b.name
+        and bool(a.metrics)
+        and all(a.metrics[name] == b.metrics.get(name) for name in a.metrics)
+        for a, b in pairs
     )
