@@ -248,3 +248,15 @@ def test_every_face_can_go_into_a_file(tmp_path: Path, options: dict[str, Any]) 
     assert target.read_text() == f"{printed}\n"
     with pytest.raises(UsageError, match="cannot write here"):
         run(paths, output=tmp_path / "nowhere" / "out", **options)
+
+
+def test_parquet_tells_a_unit_that_is_not_known_from_none(tmp_path: Path) -> None:
+    page = (
+        '"ID","Process ID","Kernel Name","launch__waves_per_multiprocessor","of_somebody__x"\n'
+        '"","","","",""\n"0","11","k","1.5","3"\n'
+    )
+    target = tmp_path / "m.parquet"
+    run(write(tmp_path, a=page), format="parquet", output=target)
+    units = {row["metric"]: row["unit"] for row in parquet(target)}
+    assert units["launch__waves_per_multiprocessor"] == ""
+    assert units["of_somebody__x"] is None

@@ -162,11 +162,9 @@ def _is_to_be_counted(row: KernelVerdict) -> bool:
 def _counting(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lever:
     """One capture counts the work of all of them: one lever."""
     share = _share(rows)
-    names = list(dict.fromkeys(row.totals.name for row in rows))
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return Lever(
         id=f"{cell.id}:uncounted",
-        what=f"count FLOP and DRAM bytes of {shown}: their speed of light is not known",
+        what=f"count FLOP and DRAM bytes of {_named(rows)}: their speed of light is not known",
         max_win=None,
         basis=_basis(campaign),
         confidence="percentages",
@@ -178,13 +176,16 @@ def _counting(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> 
     )
 
 
+def _named(rows: Sequence[KernelVerdict]) -> str:
+    names = list(dict.fromkeys(row.totals.name for row in rows))
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
 def _timing(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Lever:
     """Without a time nothing is known of what a kernel can win: no reason to think it is little."""
-    names = list(dict.fromkeys(row.totals.name for row in rows))
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return Lever(
         id=f"{cell.id}:untimed",
-        what=f"time {shown}: no duration was measured",
+        what=f"time {_named(rows)}: no duration was measured",
         max_win=None,
         basis=_basis(campaign),
         confidence="percentages",
@@ -208,7 +209,7 @@ def _rest(rows: Sequence[KernelVerdict], cell: Cell, campaign: Campaign) -> Leve
         "their neighbours, or launch fewer of them",
         max_win=win,
         basis=_basis(campaign),
-        confidence="counted" if win is not None else "percentages",
+        confidence=_confidence(rows, win),
         cost="fusion",
         gate=_smaller_share("they take", share, [row.totals for row in rows]),
         rests_on=f"{share:.1%} of {cell.id}'s kernel time in {len(rows)} kernels",

@@ -253,14 +253,14 @@ def metric_rows(
 ) -> Iterator[tuple[str, int | None, str, str, MetricValue | None, str | None]]:
     """One row per launch and metric, by :data:`METRIC_COLUMNS`.
 
-    The unit is the base unit, empty for pure numbers and where it is not known. A summary has a
-    row for each rollup, and no launch.
+    The unit is the base unit: empty for pure numbers, ``None`` where it is not known. A summary
+    has a row for each rollup, and no launch.
     """
     for report in reports:
         name = os.path.basename(report.provenance.path)
         for launch in report.launches:
             for metric, value in _selected(launch, wanted):
-                yield name, launch.index, launch.name, metric, value, unit_of(metric) or ""
+                yield name, launch.index, launch.name, metric, value, unit_of(metric)
         if isinstance(report, SummaryReport):
             yield from _summary_rows(name, report, wanted)
 
